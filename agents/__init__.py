@@ -1,0 +1,1 @@
+"""The agents process: owns the telemetry store and runs the scheduled jobs."""

@@ -1,0 +1,1 @@
+"""Collectors: one package per source, each config · source (I/O) · mapping (pure)."""

@@ -1,0 +1,1 @@
+"""The Iceberg catalog: table metadata, manifest cache, metrics."""

@@ -1,0 +1,1 @@
+"""Configuration: pydantic models, loader, JSON schema."""

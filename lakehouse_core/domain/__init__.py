@@ -1,0 +1,1 @@
+"""Frozen records and pure functions; imports nothing of ours."""

@@ -1,0 +1,82 @@
+"""Every error of ours: what happened, to which object, what to do.
+
+Retry code looks at the two mix-ins only (`Transient`, `Terminal`), never at a message.
+"""
+
+from __future__ import annotations
+
+
+class LakehouseError(Exception):
+    """Root of all errors raised on purpose."""
+
+
+class Transient:
+    """Mix-in: the same call may succeed later."""
+
+
+class Terminal:
+    """Mix-in: the same call will fail again until somebody changes something."""
+
+
+class ConfigError(Terminal, LakehouseError):
+    """Raised when the configuration cannot be read or is wrong."""
+
+
+class SourceError(LakehouseError):
+    """Raised when a source of telemetry cannot be read."""
+
+
+class SourceUnavailableError(Transient, SourceError):
+    """Raised when a source does not answer, answers too late, or asks us to slow down."""
+
+
+class StoreError(LakehouseError):
+    """Raised when the telemetry store refuses or cannot do what was asked."""
+
+
+class StoreUnavailableError(Transient, StoreError):
+    """Raised when the owner of the store cannot be reached."""
+
+
+class StoreLockedError(Terminal, StoreError):
+    """Raised when another process holds the store file."""
+
+
+class StoreCorruptError(Terminal, StoreError):
+    """Raised when the store file cannot be read as a DuckDB database."""
+
+
+class StoreTooNewError(Terminal, StoreError):
+    """Raised when the store was written by a newer Lakehelm than this one."""
+
+
+class CatalogError(LakehouseError):
+    """Raised when the Iceberg catalog or a metadata file cannot be read."""
+
+
+class TableGoneError(Terminal, CatalogError):
+    """Raised when a table was dropped or renamed between listing and reading it."""
+
+
+class MetadataUnreadableError(Terminal, CatalogError):
+    """Raised when a metadata file, manifest list or manifest is missing or broken."""
+
+
+class EngineError(LakehouseError):
+    """Raised when an engine refuses or fails a statement."""
+
+
+class EngineUnavailableError(Transient, EngineError):
+    """Raised when an engine cannot be reached or died while working."""
+
+
+class QueryFailedError(Terminal, EngineError):
+    """Raised when the engine understood the statement and refused or failed it."""
+
+
+class NotInstalledError(Terminal, LakehouseError):
+    """Raised when something on this machine is missing; says what to install."""
+
+
+class PortTakenError(Terminal, LakehouseError):
+    """Raised when a port that one of our processes needs is in use."""

@@ -1,0 +1,1 @@
+"""Executing adapters, one per engine, behind one Protocol and a capability record."""

@@ -1,0 +1,1 @@
+"""Client connections and the admin HTTP."""

@@ -1,0 +1,1 @@
+"""Table health: rules, score, state."""

@@ -1,0 +1,1 @@
+"""SQL understanding through sqlglot: fingerprint, usage, statement kind."""

@@ -1,0 +1,1 @@
+"""Lone PySpark files; they import nothing of ours but the pure modules shipped with them."""

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from lakehouse_core.domain.agent import DeadLetter, Watermark
-
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import timedelta
 
     import pyarrow as pa
+
+    from lakehouse_core.domain.agent import DeadLetter, Watermark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """Rows for the store and the watermark to keep once they are durable.
 
-    The collect agent upserts `rows`, then `dead_letters`, then stores `watermark`; a crash in between
+    The collect agent upserts `rows`, then `dead_letters`, then `watermark`; a crash in between
     replays the batch, and the upsert by key makes the replay change nothing.
     """
 
@@ -53,6 +53,6 @@ class Source(Protocol):
 
         Raises:
             SourceUnavailableError: it does not answer; try again later.
-            SourceError: it answers nonsense as a whole; a single bad row becomes a dead letter instead.
+            SourceError: it answers nonsense as a whole; a single bad row is a dead letter instead.
         """
         ...

@@ -8,8 +8,15 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-_SECONDS = {"ms": Decimal("0.001"), "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_BYTES = {
+_SECONDS: dict[str, int | Decimal] = {
+    "ms": Decimal("0.001"),
+    "s": 1,
+    "m": 60,
+    "h": 3_600,
+    "d": 86_400,
+    "w": 604_800,
+}
+_BYTES: dict[str, int | Decimal] = {
     "B": 1,
     "KiB": 2**10,
     "MiB": 2**20,
@@ -40,7 +47,7 @@ def parse_duration(value: object) -> timedelta:
         return value
     if not isinstance(value, str):
         raise ValueError("expected a duration with a unit, e.g. 30s")  # noqa: TRY004 pydantic wants ValueError
-    return timedelta(seconds=float(_number_and_unit(value, dict(_SECONDS), "30s")))
+    return timedelta(seconds=float(_number_and_unit(value, _SECONDS, "30s")))
 
 
 def parse_bytes(value: object) -> int:
@@ -49,7 +56,7 @@ def parse_bytes(value: object) -> int:
         return value
     if not isinstance(value, str):
         raise ValueError("expected a size with a unit, e.g. 512MiB")  # noqa: TRY004 pydantic wants ValueError
-    return int(_number_and_unit(value, dict(_BYTES), "512MiB"))
+    return int(_number_and_unit(value, _BYTES, "512MiB"))
 
 
 def format_duration(value: timedelta) -> str:
@@ -65,7 +72,7 @@ def format_bytes_unit(value: int) -> str:
     """The shortest exact binary spelling: `2GiB`."""
     for unit in ("TiB", "GiB", "MiB", "KiB"):
         if value and value % _BYTES[unit] == 0:
-            return f"{value // _BYTES[unit]}{unit}"
+            return f"{value // int(_BYTES[unit])}{unit}"
     return f"{value}B"
 
 
@@ -73,13 +80,19 @@ Duration = Annotated[
     timedelta,
     BeforeValidator(parse_duration),
     PlainSerializer(format_duration),
-    WithJsonSchema({"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d|w)$", "examples": ["30s"]}),
+    WithJsonSchema(
+        {"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d|w)$", "examples": ["30s"]}
+    ),
 ]
 ByteSize = Annotated[
     int,
     BeforeValidator(parse_bytes),
     PlainSerializer(format_bytes_unit),
     WithJsonSchema(
-        {"type": ["string", "integer"], "pattern": r"^\d+(\.\d+)?\s*([KMGT]i?)?B$", "examples": ["2GiB"]}
+        {
+            "type": ["string", "integer"],
+            "pattern": r"^\d+(\.\d+)?\s*([KMGT]i?)?B$",
+            "examples": ["2GiB"],
+        }
     ),
 ]

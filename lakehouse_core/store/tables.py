@@ -16,7 +16,7 @@ class StoreTable:
         name: the table.
         key: columns that identify a row.
         revision: a row replaces its namesake only when this column is not smaller; None: always.
-        stable_time: a column that never changes for a key, which bounds the rows an upsert must look at.
+        stable_time: a column that never changes for a key: bounds what an upsert must look at.
         retention_time: rows older than the retention by this column are dropped; None: kept.
         noise: columns that alone do not make a row different (when we looked, not what we saw).
     """
@@ -33,7 +33,12 @@ TABLES: dict[str, StoreTable] = {
     table.name: table
     for table in (
         StoreTable("engine", ("engine_id",)),
-        StoreTable("engine_probe", ("engine_id", "probed_at"), stable_time="probed_at", retention_time="probed_at"),
+        StoreTable(
+            "engine_probe",
+            ("engine_id", "probed_at"),
+            stable_time="probed_at",
+            retention_time="probed_at",
+        ),
         StoreTable(
             "query_event",
             ("engine_id", "query_id"),
@@ -46,9 +51,16 @@ TABLES: dict[str, StoreTable] = {
         StoreTable("lake_table", ("table_id",)),
         StoreTable("table_metrics", ("table_id", "snapshot_id"), noise=("collected_at",)),
         StoreTable("snapshot_commit", ("table_id", "snapshot_id")),
-        StoreTable("health", ("table_id", "assessed_at"), stable_time="assessed_at", retention_time="assessed_at"),
+        StoreTable(
+            "health",
+            ("table_id", "assessed_at"),
+            stable_time="assessed_at",
+            retention_time="assessed_at",
+        ),
         StoreTable("agent_run", ("run_id",), retention_time="started_at"),
         StoreTable("watermark", ("source",)),
-        StoreTable("dead_letter", ("source", "letter_id"), retention_time="seen_at", noise=("seen_at",)),
+        StoreTable(
+            "dead_letter", ("source", "letter_id"), retention_time="seen_at", noise=("seen_at",)
+        ),
     )
 }

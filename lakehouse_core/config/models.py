@@ -6,39 +6,61 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from lakehouse_core.config.units import ByteSize, Duration
-
-Port = Annotated[int, Field(ge=1, le=65_535)]
+from lakehouse_core.config.types import (
+    Count,
+    FilePath,
+    Float,
+    Int,
+    Name,
+    Port,
+    SecretRef,
+    SettingText,
+    Text,
+)
+from lakehouse_core.config.units import ByteSize, Duration, Interval
 
 
 class Section(BaseModel):
     """Base of all sections: unknown keys are refused, values never change after loading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        coerce_numbers_to_str=True,  # `user: 123` is a name to the person who wrote it
+        hide_input_in_errors=True,  # a secret must not reach a log through a stray traceback
+    )
 
 
 class StoreConfig(Section):
     """The telemetry store: file, Quack endpoint, tokens, how long history stays."""
 
-    path: Path = Path("store/telemetry.duckdb")
-    spool: Path = Path("store/spool")
-    backups: Path = Path("store/backups")
-    host: str = "127.0.0.1"
+    path: FilePath = Path("store/telemetry.duckdb")
+    spool: FilePath = Path("store/spool")
+    backups: FilePath = Path("store/backups")
+    host: Text = "127.0.0.1"
     port: Port = 9494
-    retention: Duration = timedelta(days=90)
+    retention: Interval = timedelta(days=90)
     memory_limit: ByteSize = 2 * 2**30
-    writer_token: SecretStr = SecretStr("file:secrets/store-writer")
-    reader_token: SecretStr = SecretStr("file:secrets/store-reader")
+    writer_token: SecretRef = SecretStr("file:secrets/store-writer")
+    reader_token: SecretRef = SecretStr("file:secrets/store-reader")
 
 
 class SqliteCatalog(Section):
     """The Iceberg JDBC catalog on an SQLite file, warehouse on local files."""
 
     type: Literal["sqlite"]
-    path: Path
-    warehouse: Path
+    path: FilePath
+    warehouse: FilePath
 
 
 CatalogConfig = SqliteCatalog
@@ -47,9 +69,9 @@ CatalogConfig = SqliteCatalog
 class EngineBase(Section):
     """What every engine has."""
 
-    catalog: str
+    catalog: Text
     enabled: bool = True
-    max_running: Annotated[int, Field(ge=1)] = 4
+    max_running: Count = 4
     display_name: str | None = None
 
 
@@ -58,8 +80,8 @@ class DuckDBEngine(EngineBase):
 
     type: Literal["duckdb"]
     memory_limit: ByteSize = 2 * 2**30
-    threads: Annotated[int, Field(ge=1)] = 2
-    journal: Path = Path("history/duckdb")
+    threads: Count = 2
+    journal: FilePath = Path("history/duckdb")
 
 
 class SparkEngine(EngineBase):
@@ -67,13 +89,13 @@ class SparkEngine(EngineBase):
 
     type: Literal["spark"]
     managed: bool = False
-    host: str = "127.0.0.1"
+    host: Text = "127.0.0.1"
     port: Port = 15002
     ui_port: Port = 4040
-    master: str = "local[*]"
+    master: Text = "local[*]"
     driver_memory: ByteSize = 3 * 2**30
-    event_log: Path = Path("history/spark")
-    conf: dict[str, str] = {}
+    event_log: FilePath = Path("history/spark")
+    conf: dict[str, SettingText] = {}
 
 
 class TrinoEngine(EngineBase):
@@ -81,11 +103,11 @@ class TrinoEngine(EngineBase):
 
     type: Literal["trino"]
     managed: bool = False
-    host: str = "127.0.0.1"
+    host: Text = "127.0.0.1"
     port: Port = 8085
     scheme: Literal["http", "https"] = "http"
-    user: str = "lakehelm"
-    password: SecretStr | None = None
+    user: Text = "lakehelm"
+    password: SecretRef | None = None
     heap: ByteSize = 2 * 2**30
 
 
@@ -96,36 +118,51 @@ class CollectConfig(Section):
     """How often one source is read, and how far back each time."""
 
     enabled: bool = True
-    every: Duration = timedelta(seconds=30)
+    every: Interval = timedelta(seconds=30)
     overlap: Duration = timedelta(minutes=5)
-    timeout: Duration = timedelta(minutes=2)
+    timeout: Interval = timedelta(minutes=2)
 
 
 class AgentsConfig(Section):
     """The other scheduled jobs."""
 
-    probe_every: Duration = timedelta(seconds=10)
-    health_every: Duration = timedelta(seconds=30)
-    retention_every: Duration = timedelta(hours=1)
+    probe_every: Interval = timedelta(seconds=10)
+    health_every: Interval = timedelta(seconds=30)
+    retention_every: Interval = timedelta(hours=1)
 
 
 class Threshold(Section):
     """Where a signal starts to hurt."""
 
-    warning: float
-    critical: float
+    warning: Annotated[Float, Field(ge=0)]
+    critical: Annotated[Float, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Threshold:
+        if self.warning > self.critical:
+            raise ValueError(
+                f"warning ({self.warning:g}) must not be above critical ({self.critical:g})"
+            )
+        return self
+
+
+class ShareThreshold(Threshold):
+    """A threshold on a share: between 0 and 1, not a percentage."""
+
+    warning: Annotated[Float, Field(ge=0, le=1)]
+    critical: Annotated[Float, Field(ge=0, le=1)]
 
 
 class HealthThresholds(Section):
     """Limits of the health rules; one field per rule."""
 
     small_file_bytes: ByteSize = 32 * 2**20
-    min_files: Annotated[int, Field(ge=1)] = 16
-    small_file_share: Threshold = Threshold(warning=0.20, critical=0.50)
+    min_files: Count = 16
+    small_file_share: ShareThreshold = ShareThreshold(warning=0.20, critical=0.50)
     data_files: Threshold = Threshold(warning=10_000, critical=50_000)
     snapshots: Threshold = Threshold(warning=100, critical=500)
     oldest_snapshot_days: Threshold = Threshold(warning=7, critical=30)
-    delete_ratio: Threshold = Threshold(warning=0.10, critical=0.25)
+    delete_ratio: ShareThreshold = ShareThreshold(warning=0.10, critical=0.25)
     manifests: Threshold = Threshold(warning=100, critical=500)
     skew: Threshold = Threshold(warning=3, critical=10)
 
@@ -136,26 +173,42 @@ class HealthConfig(Section):
     defaults: HealthThresholds = HealthThresholds()
     tables: dict[str, HealthThresholds] = {}
 
+    @field_validator("tables", mode="after")
+    @classmethod
+    def _inherit(
+        cls, tables: dict[str, HealthThresholds], info: ValidationInfo
+    ) -> dict[str, HealthThresholds]:
+        # What an override does not name comes from `defaults`, not from the built-in values.
+        defaults: HealthThresholds | None = info.data.get("defaults")
+        if defaults is None:
+            return tables
+        return {
+            pattern: defaults.model_copy(
+                update={name: getattr(override, name) for name in override.model_fields_set}
+            )
+            for pattern, override in tables.items()
+        }
+
 
 class GatewayConfig(Section):
     """Where the gateway listens."""
 
-    host: str = "127.0.0.1"
+    host: Text = "127.0.0.1"
     admin_port: Port = 8090
 
 
 class UiConfig(Section):
     """Where the pages are served."""
 
-    host: str = "127.0.0.1"
+    host: Text = "127.0.0.1"
     port: Port = 8501
 
 
 class DemoConfig(Section):
     """The demo lakehouse: how large, which seed, whether a workload runs."""
 
-    scale: Annotated[float, Field(gt=0, le=100)] = 0.1
-    seed: int = 42
+    scale: Annotated[Float, Field(gt=0, le=100)] = 0.1
+    seed: Int = 42
     workload: bool = True
 
 
@@ -169,12 +222,12 @@ class Config(Section):
     """The whole configuration; paths are absolute after loading."""
 
     version: Literal[1]
-    profile: str = "demo"
-    home: Path = Path("../var")
+    profile: Text = "demo"
+    home: FilePath = Path("../var")
     store: StoreConfig = StoreConfig()
-    catalogs: dict[str, CatalogConfig]
-    engines: dict[str, EngineConfig]
-    collect: dict[str, CollectConfig] = {}
+    catalogs: dict[Name, CatalogConfig]
+    engines: dict[Name, EngineConfig]
+    collect: dict[Name, CollectConfig] = {}
     agents: AgentsConfig = AgentsConfig()
     health: HealthConfig = HealthConfig()
     gateway: GatewayConfig = GatewayConfig()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Annotated
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 _SECONDS: dict[str, int | Decimal] = {
     "ms": Decimal("0.001"),
@@ -27,18 +27,21 @@ _BYTES: dict[str, int | Decimal] = {
     "GB": 10**9,
     "TB": 10**12,
 }
+_MAX_DIGITS = 18  # more digits than any real size; keeps Decimal arithmetic exact and small
 
 
 def _number_and_unit(text: str, units: dict[str, int | Decimal], example: str) -> Decimal:
-    digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ").strip()
-    unit = text.strip()[len(digits) :].strip()
-    try:
-        number = Decimal(digits)
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if unit not in units or not number.is_finite() or number < 0:
+    stripped = text.strip()
+    digits = stripped.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    unit = stripped[len(digits) :]
+    digits = digits.strip()
+    whole, dot, fraction = digits.partition(".")
+    is_plain = whole.isascii() and whole.isdecimal() and len(digits) <= _MAX_DIGITS
+    if dot:
+        is_plain = is_plain and fraction.isascii() and fraction.isdecimal()
+    if not is_plain or unit not in units:
         raise ValueError(f"expected a number and a unit of {', '.join(units)}, e.g. {example}")
-    return number * units[unit]
+    return Decimal(digits) * units[unit]
 
 
 def parse_duration(value: object) -> timedelta:
@@ -47,7 +50,10 @@ def parse_duration(value: object) -> timedelta:
         return value
     if not isinstance(value, str):
         raise ValueError("expected a duration with a unit, e.g. 30s")  # noqa: TRY004 pydantic wants ValueError
-    return timedelta(seconds=float(_number_and_unit(value, _SECONDS, "30s")))
+    try:
+        return timedelta(seconds=float(_number_and_unit(value, _SECONDS, "30s")))
+    except OverflowError as error:
+        raise ValueError("expected a duration below 999999999d") from error
 
 
 def parse_bytes(value: object) -> int:
@@ -61,11 +67,11 @@ def parse_bytes(value: object) -> int:
 
 def format_duration(value: timedelta) -> str:
     """The shortest exact spelling: `5m` for 300 seconds."""
-    seconds = Decimal(str(value.total_seconds()))
+    seconds = Decimal(value.days * 86_400 + value.seconds) + Decimal(value.microseconds) / 1_000_000
     for unit in ("w", "d", "h", "m", "s"):
-        if seconds % _SECONDS[unit] == 0:
+        if seconds and seconds % _SECONDS[unit] == 0:
             return f"{int(seconds / _SECONDS[unit])}{unit}"
-    return f"{int(seconds * 1000)}ms"
+    return f"{(seconds * 1000).normalize():f}ms" if seconds else "0s"
 
 
 def format_bytes_unit(value: int) -> str:
@@ -81,12 +87,23 @@ Duration = Annotated[
     BeforeValidator(parse_duration),
     PlainSerializer(format_duration),
     WithJsonSchema(
-        {"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d|w)$", "examples": ["30s"]}
+        {"type": "string", "pattern": r"^\d+(\.\d+)?\s*(ms|s|m|h|d|w)$", "examples": ["30s"]}
+    ),
+]
+# For intervals: a job that runs every 0 s would never let the others work.
+Interval = Annotated[
+    timedelta,
+    BeforeValidator(parse_duration),
+    Field(gt=timedelta(0)),
+    PlainSerializer(format_duration),
+    WithJsonSchema(
+        {"type": "string", "pattern": r"^\d+(\.\d+)?\s*(ms|s|m|h|d|w)$", "examples": ["30s"]}
     ),
 ]
 ByteSize = Annotated[
     int,
     BeforeValidator(parse_bytes),
+    Field(gt=0),
     PlainSerializer(format_bytes_unit),
     WithJsonSchema(
         {

@@ -80,3 +80,11 @@ class NotInstalledError(Terminal, LakehouseError):
 
 class PortTakenError(Terminal, LakehouseError):
     """Raised when a port that one of our processes needs is in use."""
+
+
+class FilterError(Terminal, LakehouseError):
+    """Raised when a window or another filter of a view cannot be understood."""
+
+
+class NotFoundError(Terminal, LakehouseError):
+    """Raised when a table, query or engine asked for by name is not in the store."""

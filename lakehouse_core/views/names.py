@@ -1,0 +1,38 @@
+"""From what a person typed to the id of a table."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from lakehouse_core.domain.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from lakehouse_core.store.port import TelemetryStore
+
+TABLE_IDS_SQL = "SELECT table_id FROM lake_table WHERE dropped_at IS NULL ORDER BY table_id"
+
+
+def table_ids(store: TelemetryStore) -> tuple[str, ...]:
+    """All tables of the lake that still exist."""
+    return tuple(store.read(TABLE_IDS_SQL).column("table_id").to_pylist())
+
+
+def resolve_table(store: TelemetryStore, name: str) -> str:
+    """The table's id: `lake.demo.events`, or its end (`demo.events`) when that is unambiguous.
+
+    Raises:
+        NotFoundError: no such table; names the nearest.
+    """
+    known = table_ids(store)
+    if name in known:
+        return name
+    ending = [table_id for table_id in known if table_id.endswith(f".{name}")]
+    if len(ending) == 1:
+        return ending[0]
+    if not known:
+        hint = "No table was collected yet: run `lakehelm collect --once iceberg`."
+    else:
+        near = ending or get_close_matches(name, known, n=3, cutoff=0.5)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "See `lakehelm tables`."
+    raise NotFoundError(f"Table {name!r} is not known. {hint}")

@@ -20,4 +20,4 @@ def open_store(config: Config, role: Role = "reader") -> StoreClient:
     from lakehouse_core.store.client import StoreClient  # noqa: PLC0415 as above
 
     token = config.store.writer_token if role == "writer" else config.store.reader_token
-    return StoreClient(config.store, token=resolve_secret(token, config.home), role=role)
+    return StoreClient(config.store, token=resolve_secret(token), role=role)

@@ -1,0 +1,187 @@
+"""What the agents did: last run, lag, rows, errors and dead letters of each job, and what is due."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakehouse_core.domain.agent import AgentRun
+from lakehouse_core.views.freshness import Job, JobFreshness
+from lakehouse_core.views.rows import records
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from lakehouse_core.domain.clock import Clock
+    from lakehouse_core.store.port import TelemetryStore
+    from lakehouse_core.views.filters import Filters
+    from lakehouse_core.views.window import Window
+
+JOBS_SQL = """
+WITH last_run AS (
+  SELECT agent, max(started_at) AS started_at,
+    max(started_at) FILTER (outcome IN ('ok', 'partial')) AS succeeded_at,
+    max(started_at) FILTER (error IS NOT NULL) AS errored_at
+  FROM agent_run GROUP BY agent
+), in_window AS (
+  SELECT agent, count(*) AS runs, count(*) FILTER (outcome = 'failed') AS failed_runs,
+    sum(rows_written)::BIGINT AS rows_written, sum(dead_letters)::BIGINT AS dead_letters
+  FROM agent_run
+  WHERE started_at >= $start::TIMESTAMPTZ AND started_at < $end::TIMESTAMPTZ
+  GROUP BY agent
+)
+SELECT l.agent, l.started_at, any_value(r.ended_at) AS ended_at, any_value(r.outcome) AS outcome,
+  any_value(r.rows_written) AS last_rows, l.succeeded_at, l.errored_at,
+  any_value(e.error) AS last_error, coalesce(any_value(w.runs), 0) AS runs,
+  coalesce(any_value(w.failed_runs), 0) AS failed_runs,
+  coalesce(any_value(w.rows_written), 0) AS rows_written,
+  coalesce(any_value(w.dead_letters), 0) AS dead_letters,
+  any_value(m.event_at) AS newest_event_at
+FROM last_run l
+JOIN agent_run r ON r.agent = l.agent AND r.started_at = l.started_at
+LEFT JOIN agent_run e ON e.agent = l.agent AND e.started_at = l.errored_at
+LEFT JOIN in_window w ON w.agent = l.agent
+LEFT JOIN watermark m ON 'collect:' || m.source = l.agent
+GROUP BY l.agent, l.started_at, l.succeeded_at, l.errored_at
+"""
+
+RUNS_SQL = """
+SELECT run_id, agent, started_at, ended_at, outcome, rows_written, dead_letters, error
+FROM agent_run
+WHERE started_at >= $start::TIMESTAMPTZ AND started_at < $end::TIMESTAMPTZ
+  AND ($agent::VARCHAR IS NULL OR agent = $agent::VARCHAR)
+  AND (NOT $only_eventful::BOOLEAN OR outcome <> 'ok' OR rows_written > 0 OR dead_letters > 0)
+ORDER BY started_at DESC LIMIT $limit::BIGINT
+"""
+
+DEAD_LETTERS_SQL = """
+SELECT source, letter_id, seen_at, reason, left(payload, 2000) AS payload
+FROM dead_letter ORDER BY seen_at DESC LIMIT $limit::BIGINT
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastRun:
+    """What the store knows of one job."""
+
+    agent: str
+    started_at: datetime
+    ended_at: datetime | None
+    outcome: str
+    last_rows: int
+    succeeded_at: datetime | None
+    errored_at: datetime | None
+    last_error: str | None
+    runs: int
+    failed_runs: int
+    rows_written: int
+    dead_letters: int
+    newest_event_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentView:
+    """A job: what is expected of it and what it did; `last` None when it never ran."""
+
+    agent: str
+    job: Job | None  # None: it ran once but is not scheduled any more
+    freshness: JobFreshness | None
+    last: LastRun | None
+
+    @property
+    def next_at(self) -> datetime | None:
+        """When the next run is due; None when it is not scheduled or never ran."""
+        if self.job is None or self.last is None:
+            return None
+        return self.last.started_at + self.job.every
+
+    @property
+    def state(self) -> str:
+        """In a word: ok, running, partial, failed, late, never ran, or not scheduled."""
+        if self.job is None:
+            return "not scheduled"
+        if self.last is None:
+            return "never ran"
+        if self.last.outcome == "failed":
+            return "failed"
+        if self.freshness is not None and self.freshness.is_stale:
+            return "late"
+        return self.last.outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentList:
+    """All jobs, scheduled ones first, and the window of their sums."""
+
+    window: Window
+    agents: tuple[AgentView, ...]
+
+    @property
+    def unwell(self) -> tuple[AgentView, ...]:
+        """Scheduled jobs that failed, are late or never ran."""
+        return tuple(a for a in self.agents if a.state in {"failed", "late", "never ran"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterRow:
+    """A payload that could not be understood; long payloads are cut."""
+
+    source: str
+    letter_id: str
+    seen_at: datetime
+    reason: str
+    payload: str
+
+
+def list_agents(
+    store: TelemetryStore, expected: tuple[Job, ...], filters: Filters, clock: Clock
+) -> AgentList:
+    """Every scheduled job, and jobs that ran before but are not scheduled any more."""
+    now = clock()
+    window = filters.window_at(now)
+    seen = {
+        run.agent: run
+        for run in records(LastRun, store.read(JOBS_SQL, start=window.start, end=window.end))
+    }
+    scheduled = tuple(_scheduled(job, seen.get(job.agent), now) for job in expected)
+    known = {job.agent for job in expected}
+    past = tuple(
+        AgentView(agent=name, job=None, freshness=None, last=run)
+        for name, run in sorted(seen.items())
+        if name not in known
+    )
+    return AgentList(window=window, agents=scheduled + past)
+
+
+def recent_runs(
+    store: TelemetryStore,
+    filters: Filters,
+    clock: Clock,
+    *,
+    agent: str | None = None,
+    only_eventful: bool = False,
+    limit: int = 50,
+) -> tuple[AgentRun, ...]:
+    """Runs that started in the window, newest first; `only_eventful` leaves out idle ones."""
+    window = filters.window_at(clock())
+    table = store.read(
+        RUNS_SQL,
+        start=window.start,
+        end=window.end,
+        agent=agent,
+        only_eventful=only_eventful,
+        limit=limit,
+    )
+    return records(AgentRun, table)
+
+
+def dead_letters(store: TelemetryStore, *, limit: int = 50) -> tuple[DeadLetterRow, ...]:
+    """What could not be understood, newest first."""
+    return records(DeadLetterRow, store.read(DEAD_LETTERS_SQL, limit=limit))
+
+
+def _scheduled(job: Job, last: LastRun | None, now: datetime) -> AgentView:
+    succeeded_at = last.succeeded_at if last else None
+    age = now - succeeded_at if succeeded_at else None
+    freshness = JobFreshness(job=job, succeeded_at=succeeded_at, age=age)
+    return AgentView(agent=job.agent, job=job, freshness=freshness, last=last)

@@ -1,0 +1,143 @@
+"""How fresh the figures are: which jobs feed them, when each last succeeded, which are late.
+
+A figure is as old as the last success of the slowest job behind it; it is stale when a job missed
+two of its intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from lakehouse_core.views.formatting import ago, moment, span
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from lakehouse_core.config.models import Config
+    from lakehouse_core.domain.clock import Clock
+    from lakehouse_core.store.port import TelemetryStore
+
+LAKE_SOURCE = "iceberg"
+_GRACE = timedelta(seconds=5)  # a job is scheduled, runs and is read: not late by the millisecond
+
+LAST_SUCCESS_SQL = """
+SELECT agent, max(started_at) FILTER (outcome IN ('ok', 'partial')) AS succeeded_at,
+  max(started_at) AS started_at
+FROM agent_run GROUP BY agent
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A scheduled job that fills the store; `feeds` says which figures rest on it."""
+
+    agent: str
+    every: timedelta
+    feeds: str  # queries, tables, health, engines or upkeep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFreshness:
+    """When a job last succeeded; `age` None means never."""
+
+    job: Job
+    succeeded_at: datetime | None
+    age: timedelta | None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it missed two of its intervals, or never succeeded."""
+        return self.age is None or self.age > 2 * self.job.every + _GRACE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """The freshness of everything, cut to a subject with `of`."""
+
+    at: datetime
+    jobs: tuple[JobFreshness, ...]
+
+    def of(self, *feeds: str) -> Freshness:
+        """Only the jobs behind these figures."""
+        return Freshness(at=self.at, jobs=tuple(j for j in self.jobs if j.job.feeds in feeds))
+
+    @property
+    def stale(self) -> tuple[JobFreshness, ...]:
+        """The jobs that are late."""
+        return tuple(job for job in self.jobs if job.is_stale)
+
+    @property
+    def as_of(self) -> datetime | None:
+        """Up to when all of these jobs have reported; None when one never has."""
+        known = [job.succeeded_at for job in self.jobs if job.succeeded_at is not None]
+        return min(known) if known and len(known) == len(self.jobs) else None
+
+    @property
+    def worst(self) -> JobFreshness | None:
+        """The job whose last success is the longest ago; never counts as longest."""
+        if not self.jobs:
+            return None
+        return max(self.jobs, key=lambda job: timedelta.max if job.age is None else job.age)
+
+    def caption(self) -> str:
+        """`As of 2026-11-16 06:05:12 UTC, collected 8 s ago`."""
+        if self.as_of is not None:
+            return f"As of {moment(self.as_of)}, collected {ago(self.as_of, self.at)}"
+        missing = ", ".join(job.job.agent for job in self.jobs if job.age is None)
+        return f"Not collected yet: {missing or 'no source is configured'}"
+
+    def warning(self) -> str | None:
+        """What is late, since when, and what to do; None when nothing is."""
+        if not self.stale:
+            return None
+        late = "; ".join(
+            f"{job.job.agent} has not succeeded yet"
+            if job.succeeded_at is None
+            else f"{job.job.agent} last succeeded {ago(job.succeeded_at, self.at)} "
+            f"(expected every {span(job.job.every)})"
+            for job in self.stale
+        )
+        return f"These figures may be old: {late}. The agents page has the reason."
+
+
+def jobs(config: Config) -> tuple[Job, ...]:
+    """The jobs this configuration schedules."""
+    collect = [
+        Job(
+            agent=f"collect:{source}",
+            every=settings.every,
+            feeds="tables" if source == LAKE_SOURCE else "queries",
+        )
+        for source, settings in config.collect.items()
+        if settings.enabled and _is_wanted(config, source)
+    ]
+    return (
+        *collect,
+        Job(agent="probe", every=config.agents.probe_every, feeds="engines"),
+        Job(agent="health", every=config.agents.health_every, feeds="health"),
+        Job(agent="retention", every=config.agents.retention_every, feeds="upkeep"),
+    )
+
+
+def _is_wanted(config: Config, source: str) -> bool:
+    engine = config.engines.get(source)
+    return engine is None or engine.enabled
+
+
+def freshness(store: TelemetryStore, expected: tuple[Job, ...], clock: Clock) -> Freshness:
+    """When each expected job last succeeded."""
+    now = clock()
+    seen = {row["agent"]: row["succeeded_at"] for row in store.read(LAST_SUCCESS_SQL).to_pylist()}
+    return Freshness(
+        at=now,
+        jobs=tuple(
+            JobFreshness(
+                job=job,
+                succeeded_at=seen.get(job.agent),
+                age=None if seen.get(job.agent) is None else now - seen[job.agent],
+            )
+            for job in expected
+        ),
+    )

@@ -54,6 +54,10 @@ class CatalogError(LakehouseError):
     """Raised when the Iceberg catalog or a metadata file cannot be read."""
 
 
+class CatalogUnavailableError(Transient, CatalogError):
+    """Raised when the catalog does not answer: not there yet, locked, or out of reach."""
+
+
 class TableGoneError(Terminal, CatalogError):
     """Raised when a table was dropped or renamed between listing and reading it."""
 

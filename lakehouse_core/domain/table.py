@@ -8,14 +8,77 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableName:
-    """A catalog-qualified table name; `str()` gives its table id, e.g. `lake.demo.events`."""
+    """A catalog-qualified table name; `str()` gives its table id, e.g. `lake.demo.events`.
+
+    A part that holds a dot or a quote is quoted (`lake.demo."a.b"`), so that two tables never
+    share an id and `parse` gives back the very parts.
+    """
 
     catalog: str
     namespace: tuple[str, ...]
     name: str
 
     def __str__(self) -> str:
-        return ".".join((self.catalog, *self.namespace, self.name))
+        return join_name((self.catalog, *self.namespace, self.name))
+
+    @classmethod
+    def parse(cls, table_id: str) -> TableName:
+        """Read a table id back.
+
+        Raises:
+            ValueError: it is not catalog, namespace and name, or a quote stays open.
+        """
+        parts = split_name(table_id)
+        if len(parts) < 3:
+            raise ValueError(f"{table_id!r} is not <catalog>.<namespace>.<table>")
+        return cls(parts[0], parts[1:-1], parts[-1])
+
+
+def join_name(parts: tuple[str, ...]) -> str:
+    """Join the parts of a name with dots, quoting those that need it."""
+    return ".".join(_quoted(part) for part in parts)
+
+
+def split_name(text: str) -> tuple[str, ...]:
+    """The reverse of `join_name`.
+
+    Raises:
+        ValueError: a quote stays open, or text follows a closing quote.
+    """
+    parts: list[str] = []
+    rest = text
+    while True:
+        part, rest = _take_quoted(rest, text) if rest.startswith('"') else _take_plain(rest)
+        parts.append(part)
+        if not rest:
+            return tuple(parts)
+        rest = rest[1:]
+
+
+def _quoted(part: str) -> str:
+    if part and "." not in part and '"' not in part:
+        return part
+    return '"' + part.replace('"', '""') + '"'
+
+
+def _take_plain(rest: str) -> tuple[str, str]:
+    part, dot, after = rest.partition(".")
+    return part, dot + after
+
+
+def _take_quoted(rest: str, text: str) -> tuple[str, str]:
+    end = 1
+    while True:
+        end = rest.find('"', end)
+        if end < 0:
+            raise ValueError(f"a quote stays open in the name {text!r}")
+        if not rest.startswith('""', end):
+            break
+        end += 2
+    part, after = rest[1:end].replace('""', '"'), rest[end + 1 :]
+    if after and not after.startswith("."):
+        raise ValueError(f"text follows a closing quote in the name {text!r}")
+    return part, after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +105,7 @@ class TableMetrics:
     equality_delete_files: int
     deletion_vectors: int
     deleted_rows: int
-    delete_ratio: float | None
+    delete_ratio: float | None  # delete files / data files
     manifests: int
     manifest_bytes: int
     snapshots: int
@@ -52,8 +115,9 @@ class TableMetrics:
     partitions: int
     skew: float | None  # bytes of the largest partition / mean bytes per partition
     sort_order: str | None
-    sort_overlap: float | None  # share of a file's leading-sort-column range met by other files
+    sort_overlap: float | None  # mean share of a partition's other files that meet a file's range
     unsorted_share: float | None  # share of data files written without the current sort order
+    amoro_score: int | None = None  # Apache Amoro's health score, 0-100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +154,7 @@ class SnapshotCommit:
     app_id: str | None
     flink_job_id: str | None
     flink_checkpoint_id: int | None
+    query_id: str | None = None  # the engine's own id of the writing query, where it leaves one
 
 
 # Upper bounds (bytes, exclusive) of the file-size histogram's buckets; the last bucket is open.

@@ -51,13 +51,14 @@ CREATE TABLE table_metrics (
   manifests BIGINT NOT NULL, manifest_bytes BIGINT NOT NULL,
   snapshots BIGINT NOT NULL, oldest_snapshot_at TIMESTAMPTZ, latest_snapshot_at TIMESTAMPTZ,
   metadata_bytes BIGINT NOT NULL, partitions BIGINT NOT NULL, skew DOUBLE,
-  sort_order VARCHAR, sort_overlap DOUBLE, unsorted_share DOUBLE
+  sort_order VARCHAR, sort_overlap DOUBLE, unsorted_share DOUBLE, amoro_score INTEGER
 );
 
 CREATE TABLE snapshot_commit (
   table_id VARCHAR NOT NULL, snapshot_id BIGINT NOT NULL, parent_id BIGINT, committed_at TIMESTAMPTZ NOT NULL,
   operation VARCHAR, added_files BIGINT, deleted_files BIGINT, added_rows BIGINT, deleted_rows BIGINT,
-  added_bytes BIGINT, engine_name VARCHAR, app_id VARCHAR, flink_job_id VARCHAR, flink_checkpoint_id BIGINT
+  added_bytes BIGINT, engine_name VARCHAR, app_id VARCHAR, flink_job_id VARCHAR, flink_checkpoint_id BIGINT,
+  query_id VARCHAR
 );
 
 CREATE TABLE health (

@@ -1,0 +1,1 @@
+"""Bringing the product up: artifacts, Java, servers, supervision."""

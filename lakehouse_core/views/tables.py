@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # The metrics of the current snapshot; after a rollback that is not the newest row.
 TABLES_SQL = """
-SELECT t.table_id, t.seen_at, t.error, m.* EXCLUDE (table_id, metadata_location),
+SELECT t.table_id, t.seen_at, t.error, m.* EXCLUDE (table_id, metadata_location, amoro_score),
   coalesce(m.metadata_location, t.metadata_location) AS metadata_location
 FROM lake_table t
 LEFT JOIN table_metrics m USING (table_id)

@@ -1,0 +1,95 @@
+# Lakehelm: everything a person or CI does with the tree. `make` alone lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?=
+PYTEST_ARGS ?=
+UP_ARGS ?=
+BENCH ?= $(wildcard benchmarks/[a-z]*.py)
+LOCK_ARGS ?=
+CHECKED := lakehouse_core agents collectors spark_jobs
+# What no server, JVM or browser is needed for.
+FAST := fast or duckdb
+
+PACKAGES_STAMP := $(VENV)/.packages-ready
+SETUP_STAMP := $(VENV)/.lakehelm-ready
+
+.PHONY: help
+help: ## List the targets
+	@echo "Lakehelm: make run starts it, make test checks it. Targets:"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "Knobs: PYTEST_ARGS, UP_ARGS, BENCH, LOCK_ARGS, PYTHON, e.g. make check PYTEST_ARGS='-k config'"
+
+# --- environment -------------------------------------------------------------------------------
+
+.PHONY: setup
+setup: $(SETUP_STAMP) ## Create .venv with everything pinned in requirements.txt
+
+$(PACKAGES_STAMP): requirements.txt
+	@PYTHON="$(PYTHON)" tools/setup.sh packages $(VENV)
+	@touch $@
+
+$(SETUP_STAMP): $(PACKAGES_STAMP) pyproject.toml
+	@tools/setup.sh project $(VENV)
+	@touch $@
+
+.PHONY: java browser
+java: ## Make sure that Java is there for Spark (installs it where it may)
+	@tools/system.sh java
+browser: ## Make sure that Chromium is there for the browser test (installs it where it may)
+	@tools/system.sh chromium
+
+.PHONY: lock
+lock: setup ## Write requirements.txt anew from pyproject.toml (LOCK_ARGS=--upgrade for newer ones)
+	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --extra=dev --allow-unsafe \
+	  --no-emit-find-links --no-emit-index-url --no-emit-trusted-host --strip-extras \
+	  --output-file=requirements.txt $(LOCK_ARGS) pyproject.toml
+
+# --- running -----------------------------------------------------------------------------------
+
+.PHONY: run
+run: setup java ## Start the demo: engines, agents, gateway, pages; Ctrl-C stops it
+	$(BIN)/lakehelm up $(UP_ARGS)
+
+.PHONY: bench
+bench: setup java ## Run the benchmarks and print their figures as JSON
+	@status=0; for file in $(BENCH); do \
+	  echo "== $$file" >&2; $(BIN)/python "$$file" --json || status=1; \
+	done; exit $$status
+
+# --- checking ----------------------------------------------------------------------------------
+
+.PHONY: lint type imports size gates
+lint: setup ## Style, format and smells (ruff)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+type: setup ## Types (mypy, strict)
+	$(BIN)/mypy
+imports: setup ## Who may import whom (import-linter) and what is declared (deptry)
+	$(BIN)/lint-imports
+	$(BIN)/deptry --no-ansi .
+size: setup ## Module and function sizes; requirements.txt agrees with pyproject.toml
+	$(BIN)/python -m tools.check_size
+	$(BIN)/python -m tools.check_lock
+gates: lint type imports size
+
+.PHONY: check
+check: gates ## All gates and the fast tests: under two minutes, no JVM
+	$(BIN)/pytest -m "$(FAST)" -n 2 -q $(PYTEST_ARGS)
+
+.PHONY: test
+test: gates java browser ## All gates and every test: what CI runs
+	$(BIN)/pytest -m "$(FAST)" -n 2 $(PYTEST_ARGS)
+	$(BIN)/pytest -m "not ($(FAST))" $(PYTEST_ARGS)
+
+.PHONY: clean clean-all
+clean: ## Remove what the checks leave behind
+	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	  .import_linter_cache spark-warehouse metastore_db derby.log
+	find . -path ./$(VENV) -prune -o -path ./var -prune -o -name __pycache__ -type d -print0 \
+	  | xargs -0 rm -rf
+clean-all: clean ## Remove the environment and the demo's data too (stop `make run` first)
+	rm -rf $(VENV) var

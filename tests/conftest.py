@@ -1,0 +1,99 @@
+"""What all tests share: the fast marker, the network guard, hypothesis profiles, a demo config."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from lakehouse_core.config import Config, load_config
+from tests.factories import free_port
+from tests.network import NetworkGuard
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+ROOT = Path(__file__).parents[1]
+IS_CI = os.environ.get("CI", "").lower() in ("1", "true")
+NEEDS_MORE = ("duckdb", "spark", "trino", "lake", "stack", "ui", "browser")
+# Engines that a machine may rightly lack: the product runs without them and says so.
+MAY_BE_SKIPPED = ("trino",)
+_PORTS = (
+    "LAKEHELM__STORE__PORT",
+    "LAKEHELM__ENGINES__SPARK__PORT",
+    "LAKEHELM__ENGINES__SPARK__UI_PORT",
+    "LAKEHELM__ENGINES__TRINO__PORT",
+    "LAKEHELM__GATEWAY__ADMIN_PORT",
+    "LAKEHELM__UI__PORT",
+)
+
+if (Path(__file__).parent / "fixtures_runtime.py").exists():
+    pytest_plugins = ("tests.fixtures_runtime",)
+
+# No deadlines: two cores shared with a JVM make any of them a lottery.
+settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, database=None)
+settings.load_profile("ci" if IS_CI else "dev")
+
+
+class DemoConfig(Protocol):
+    """Loads the demo profile below a folder; keyword arguments are `LAKEHELM__` overrides."""
+
+    def __call__(self, home: Path | None = None, **overrides: object) -> Config: ...
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark a test that asks for nothing special as fast."""
+    for item in items:
+        if not any(item.get_closest_marker(name) for name in NEEDS_MORE):
+            item.add_marker(pytest.mark.fast)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI a skipped test is a failed one, but for engines that a machine may lack."""
+    report = yield
+    is_skip = report.skipped and not hasattr(report, "wasxfail")
+    if IS_CI and is_skip and not any(item.get_closest_marker(name) for name in MAY_BE_SKIPPED):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which CI does not accept: {report.longrepr}"
+    return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def network_guard() -> Iterator[NetworkGuard]:
+    """The guard that keeps tests on loopback; `opened()` lets a download through."""
+    guard = NetworkGuard()
+    with guard.installed():
+        yield guard
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the source tree."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def load_demo_config(tmp_path_factory: pytest.TempPathFactory) -> DemoConfig:
+    """The demo profile in a folder of its own, on free ports: `load_demo_config(home)`."""
+
+    def load(home: Path | None = None, **overrides: object) -> Config:
+        home = home or tmp_path_factory.mktemp("home")
+        environ = {name: str(free_port()) for name in _PORTS}
+        environ["LAKEHELM_HOME"] = str(home)
+        environ.update({name: str(value) for name, value in overrides.items()})
+        return load_config(ROOT / "config" / "lakehelm.yaml", environ).config
+
+    return load
+
+
+@pytest.fixture
+def demo_config(load_demo_config: DemoConfig, tmp_path: Path) -> Config:
+    """The demo profile below this test's own folder."""
+    return load_demo_config(tmp_path / "home")

@@ -69,7 +69,7 @@ lint: setup ## Style, format and smells (ruff)
 type: setup ## Types (mypy, strict)
 	$(BIN)/mypy
 imports: setup ## Who may import whom (import-linter) and what is declared (deptry)
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/deptry --no-ansi .
 size: setup ## Module and function sizes; requirements.txt agrees with pyproject.toml
 	$(BIN)/python -m tools.check_size

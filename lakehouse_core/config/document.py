@@ -42,27 +42,14 @@ def read_document(path: Path) -> Document:
     """
     name = str(path)
     text = _read_text(path)
-    loader = yaml.SafeLoader(text)
     try:
-        node = loader.get_single_node()
-        if node is None:
-            raise ConfigError(f"{name}: the file is empty; it must be a mapping of sections")
-        if not isinstance(node, yaml.MappingNode):
-            raise ConfigError(
-                f"{name}:{node.start_mark.line + 1}: the file must be a mapping (key: value), "
-                f"but holds a {_kind(node)}"
-            )
-        document = Document(name)
-        document.data = _Builder(loader, document).mapping(node, ())
+        return _parse(name, text)
     except yaml.MarkedYAMLError as error:
         raise _syntax_error(name, error) from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{name}: not readable as YAML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{name}: nested too deeply to be a configuration") from error
-    finally:
-        loader.dispose()
-    return document
 
 
 def parse_value(text: str) -> object:
@@ -72,6 +59,21 @@ def parse_value(text: str) -> object:
         yaml.YAMLError: it is not YAML.
     """
     return yaml.safe_load(text)
+
+
+def _parse(name: str, text: str) -> Document:
+    loader = yaml.SafeLoader(text)
+    node = loader.get_single_node()
+    if node is None:
+        raise ConfigError(f"{name}: the file is empty; it must be a mapping of sections")
+    if not isinstance(node, yaml.MappingNode):
+        raise ConfigError(
+            f"{name}:{node.start_mark.line + 1}: the file must be a mapping (key: value), "
+            f"but holds a {_kind(node)}"
+        )
+    document = Document(name)
+    document.data = _Builder(loader, document).mapping(node, ())
+    return document
 
 
 def _read_text(path: Path) -> str:

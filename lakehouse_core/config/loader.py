@@ -94,10 +94,15 @@ class _Tree:
 
     def problems(self, findings: list[Finding]) -> list[Problem]:
         """Everything that is wrong, in the order of the file, overrides last."""
-        # A text whose variable is missing is wrong for that reason alone.
+        # A text whose variable is missing, or that YAML cannot read, is wrong for that alone.
+        unread = {problem.key for problem in self._document.problems}
         unfilled = {p: m for p, m in self._filled.failures.items() if not self._is_overridden(p)}
         found = [self._problem(path, message) for path, message in unfilled.items()]
-        found += [self._of_finding(finding) for finding in findings if finding.path not in unfilled]
+        found += [
+            self._of_finding(finding)
+            for finding in findings
+            if finding.path not in unfilled and dotted(finding.path) not in unread
+        ]
         found.sort(key=lambda pair: pair[0])
         first = [*self._document.problems, *self._merged.problems]
         return first + [problem for _, problem in found]

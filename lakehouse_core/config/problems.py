@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 KeyPath = tuple[str | int, ...]
 MASK = "********"
 _LONGEST_VALUE = 80
-_SECRET_WORDS = ("password", "passwd", "secret", "token", "credential", "api_key", "apikey", "key")
+_SECRET_WORDS = ("password", "passwd", "secret", "token", "credential", "credentials", "key")
 _EMPTY_PATH = "(whole file)"
 
 
@@ -100,11 +101,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 def looks_secret(name: str) -> bool:
     """Whether a key of this name most likely holds a secret."""
-    words = name.lower().replace("-", "_").replace(".", "_")
-    parts = words.split("_")
-    return any(w in parts or ("_" in w and w in words) for w in _SECRET_WORDS) or any(
-        parts[-1].endswith(w) for w in ("password", "token", "secret")
-    )
+    words = re.findall(r"[a-z0-9]+", name.lower())
+    return any(word.endswith(_SECRET_WORDS) for word in words)
 
 
 def shown(value: object, *, secret: bool = False) -> str:

@@ -15,6 +15,8 @@ _VARIABLE = {
 }
 _REF = {"$ref": "#/$defs/Variable"}
 _NARROW = ("enum", "const", "pattern")
+# Bounds that stand outside a validator come out of pydantic under its own names.
+_BOUNDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
 
 
 def json_schema() -> str:
@@ -42,5 +44,6 @@ def _with_variables(node: Any) -> Any:
     )
     if not is_scalar:
         return walked
+    walked = {_BOUNDS.get(key, key): value for key, value in walked.items()}
     outside = {key: walked.pop(key) for key in ("default", "title", "description") if key in walked}
     return {**outside, "anyOf": [walked, _REF]}

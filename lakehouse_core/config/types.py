@@ -9,7 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    StringConstraints,
+    WithJsonSchema,
+)
 
 REFERENCE_SCHEMES = ("env:", "file:")
 REFERENCE_HELP = (
@@ -55,4 +62,8 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*([_-][a-z0-9]+)
 FilePath = Annotated[Path, BeforeValidator(_usable_path)]
 SecretRef = Annotated[SecretStr, AfterValidator(_reference)]
 # A setting handed on to an engine as text; YAML's true is the engine's "true".
-SettingText = Annotated[str, BeforeValidator(_setting_text)]
+SettingText = Annotated[
+    str,
+    BeforeValidator(_setting_text),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}),
+]

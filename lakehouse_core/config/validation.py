@@ -135,4 +135,7 @@ def holds_secret(path: KeyPath, data: Any) -> bool:
     annotation = annotation_at(path, data)
     if annotation is not None and is_secret(annotation):
         return True
-    return bool(path) and looks_secret(str(path[-1]))
+    if not path:
+        return False
+    meant = _unknown_key(path, data).nearest if annotation is None else None
+    return looks_secret(str(path[-1])) or looks_secret(meant or "")

@@ -1,0 +1,144 @@
+"""Entries of manifests in memory, on disk, or from the manifests: each manifest is read once.
+
+A manifest never changes, so its path is its key; the size of its file is checked all the same, so
+that a manifest that was lost or cut short is noticed although its entries are known.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lakehouse_core.catalog.entries import ENTRY_SCHEMA, read_entries
+from lakehouse_core.catalog.files import slim
+from lakehouse_core.catalog.location import file_size
+from lakehouse_core.catalog.segments import Run, SegmentStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from lakehouse_core.catalog.avro_reader import AvroReader
+    from lakehouse_core.catalog.manifest_list import Manifest
+
+MIB = 2**20
+# Manifests are read in portions of this many bytes: some 100,000 files, well under 500 MB decoded.
+_PORTION_BYTES = 32 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Narrow entries of a table's manifests, manifest after manifest."""
+
+    sort_field: int | None
+    runs: Mapping[str, tuple[Run, int]]  # by path: the run and where its rows start
+    rows: pa.Table
+
+
+_NOTHING: Mapping[str, tuple[Run, int]] = {}
+
+
+class ManifestCache:
+    """Live entries of tables; for any number of threads and processes."""
+
+    def __init__(
+        self,
+        reader: AvroReader,
+        folder: Path,
+        *,
+        memory_bytes: int = 256 * MIB,
+        disk_bytes: int = 2_048 * MIB,
+    ) -> None:
+        self._reader = reader
+        self._disk = SegmentStore(folder, max_bytes=disk_bytes)
+        self._memory_bytes = memory_bytes
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._lock = Lock()
+
+    def entries(
+        self, table_uuid: str, manifests: Sequence[Manifest], sort_field: int | None
+    ) -> tuple[pa.Table, list[int]]:
+        """Narrow entries (`files.slim`) of all manifests, and how many each has.
+
+        Raises:
+            MetadataUnreadableError: a manifest is missing or broken; names it.
+        """
+        with self._lock:
+            wanted = {one.path: file_size(one.path) for one in manifests}
+            found = dict(self._from_memory(table_uuid, wanted, sort_field))
+            missing = {path: size for path, size in wanted.items() if path not in found}
+            if missing:
+                found.update(self._from_disk(table_uuid, missing, sort_field))
+                missing = {path: size for path, size in missing.items() if path not in found}
+            if missing:
+                found.update(self._from_manifests(table_uuid, missing, sort_field))
+                self._disk.tidy(table_uuid, wanted)
+            return self._keep(table_uuid, [found[one.path] for one in manifests], sort_field)
+
+    def _from_memory(
+        self, table_uuid: str, wanted: Mapping[str, int], sort_field: int | None
+    ) -> Iterator[tuple[str, tuple[Run, pa.Table]]]:
+        held = self._held.get(table_uuid)
+        runs = held.runs if held is not None and held.sort_field == sort_field else _NOTHING
+        for path, (run, start) in runs.items():
+            if held is not None and wanted.get(path) == run.size:
+                yield path, (run, held.rows.slice(start, run.rows))
+
+    def _from_disk(
+        self, table_uuid: str, missing: Mapping[str, int], sort_field: int | None
+    ) -> Iterator[tuple[str, tuple[Run, pa.Table]]]:
+        for run, rows in self._disk.read(table_uuid, missing, sort_field):
+            yield run.path, (run, rows)
+
+    def _from_manifests(
+        self, table_uuid: str, missing: Mapping[str, int], sort_field: int | None
+    ) -> Iterator[tuple[str, tuple[Run, pa.Table]]]:
+        for portion in _portions(missing):
+            runs: list[Run] = []
+            parts = [ENTRY_SCHEMA.empty_table()]
+            for counted, entries in read_entries(self._reader, portion):
+                runs += [Run(path, missing[path], rows) for path, rows in counted]
+                parts.append(entries)
+            entries = pa.concat_tables(parts)
+            self._disk.write(table_uuid, runs, entries)
+            narrow = slim(entries, sort_field)
+            start = 0
+            for run in runs:
+                yield run.path, (run, narrow.slice(start, run.rows))
+                start += run.rows
+
+    def _keep(
+        self, table_uuid: str, found: Sequence[tuple[Run, pa.Table]], sort_field: int | None
+    ) -> tuple[pa.Table, list[int]]:
+        rows = pa.concat_tables(
+            [slim(ENTRY_SCHEMA.empty_table(), sort_field), *(part for _, part in found)]
+        ).combine_chunks()
+        runs: dict[str, tuple[Run, int]] = {}
+        start = 0
+        for run, _ in found:
+            runs[run.path] = (run, start)
+            start += run.rows
+        self._held.pop(table_uuid, None)
+        self._held[table_uuid] = _Held(sort_field, runs, rows)
+        total = sum(held.rows.nbytes for held in self._held.values())
+        while self._held and total > self._memory_bytes:
+            _, oldest = self._held.popitem(last=False)
+            total -= oldest.rows.nbytes
+        return rows, [run.rows for run, _ in found]
+
+
+def _portions(missing: Mapping[str, int]) -> Iterator[list[str]]:
+    portion: list[str] = []
+    total = 0
+    for path, size in missing.items():
+        if portion and total + size > _PORTION_BYTES:
+            yield portion
+            portion, total = [], 0
+        portion.append(path)
+        total += size
+    if portion:
+        yield portion

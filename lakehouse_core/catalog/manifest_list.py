@@ -1,0 +1,61 @@
+"""A snapshot's manifest list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakehouse_core.catalog.location import unreadable
+
+if TYPE_CHECKING:
+    from lakehouse_core.catalog.avro_reader import AvroReader
+    from lakehouse_core.catalog.metadata import Snapshot, TableMetadata
+
+DATA, DELETES = 0, 1  # what a manifest holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """One line of a manifest list."""
+
+    path: str
+    length: int
+    spec_id: int
+    content: int = DATA
+    sequence_number: int = 0
+    min_sequence_number: int = 0
+
+
+def read_manifest_list(reader: AvroReader, metadata: TableMetadata) -> list[Manifest]:
+    """The manifests of the current snapshot, in the order of the list; none without a snapshot.
+
+    Raises:
+        MetadataUnreadableError: the list is missing or broken; names it.
+    """
+    if metadata.current is None:
+        return []
+    location = _location(metadata.current, metadata.location)
+    rows = [row for part in reader.read([location]) for row in part.rows.to_pylist()]
+    try:
+        return [
+            Manifest(
+                path=str(row["manifest_path"]),
+                length=int(row["manifest_length"]),
+                spec_id=int(row["partition_spec_id"]),
+                # v1 lists know no deletes and no sequence numbers
+                content=int(row.get("content") or DATA),
+                sequence_number=int(row.get("sequence_number") or 0),
+                min_sequence_number=int(row.get("min_sequence_number") or 0),
+            )
+            for row in rows
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise unreadable(
+            location, f"not a manifest list, {type(error).__name__}: {error}"
+        ) from error
+
+
+def _location(snapshot: Snapshot, metadata_location: str) -> str:
+    if snapshot.manifest_list is None:
+        raise unreadable(metadata_location, f"snapshot {snapshot.snapshot_id} has no manifest list")
+    return snapshot.manifest_list

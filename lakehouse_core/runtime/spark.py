@@ -7,7 +7,6 @@ and every other job use it, with jars from the cache, so that nothing is downloa
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from lakehouse_core.config.models import SparkEngine
 from lakehouse_core.domain.errors import ConfigError, NotInstalledError
 from lakehouse_core.runtime.artifacts import SPARK_JARS, cached_path
+from lakehouse_core.runtime.command import Command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
 
 CONNECT_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 LOOPBACK = "127.0.0.1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """A command line and the variables it needs on top of the machine's."""
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str]
 
 
 def spark_engine(config: Config) -> tuple[str, SparkEngine] | None:

@@ -38,6 +38,10 @@ class StoreUnavailableError(Transient, StoreError):
     """Raised when the owner of the store cannot be reached."""
 
 
+class StoreFullError(Transient, StoreError):
+    """Raised when the disk of the store has no space left; nothing of the write was kept."""
+
+
 class StoreLockedError(Terminal, StoreError):
     """Raised when another process holds the store file."""
 

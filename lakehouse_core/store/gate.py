@@ -1,0 +1,127 @@
+"""What a Quack client may run: allow-lists, checked by the engine itself before every statement.
+
+Quack calls one SQL function per statement, in a fresh connection, with the connection's id and the
+text. The role is the server (port) the connection belongs to. The function answers with the text to
+run, or NULL to refuse:
+
+- both roles: one SELECT over the store's tables, with functions that have no side effects;
+- writer: also the commands below, which stand for scripts kept here. A writer never sends SQL that
+  writes, so there is no such SQL to check.
+
+The lists live in a database in memory, made anew at every start.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+from lakehouse_core.store.literals import identifier, literal
+from lakehouse_core.store.merge import merge_script
+from lakehouse_core.store.tables import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import duckdb
+
+    from lakehouse_core.config.models import StoreConfig
+
+_MACROS = Path(__file__).with_name("gate.sql")
+_FILE = r"(inflight/)?[A-Za-z0-9_.-]+\.parquet"
+_BACKUP = r"telemetry-[A-Za-z0-9_-]+\.partial"
+_TABLE_FUNCTIONS = ("generate_series", "json_each", "json_tree", "range", "unnest")
+
+# Functions the engine calls harmless, and we do not: they wait, or tell about the server.
+_UNWELCOME = (
+    "current_setting", "getvariable", "pg_sleep", "sleep_ms", "stats", "json_serialize_plan",
+    "json_serialize_sql", "json_deserialize_sql", "parse_duckdb_log_message", "current_query",
+)  # fmt: skip
+
+_RULES = """
+CREATE TABLE gate.main.rules AS SELECT
+  (SELECT list(DISTINCT lower(function_name)) FROM duckdb_functions()
+   WHERE database_name = 'system' AND function_type IN ('scalar', 'aggregate', 'macro')
+     AND has_side_effects IS NOT TRUE AND NOT starts_with(function_name, 'quack_')
+     AND NOT starts_with(function_name, '__internal') AND function_name NOT IN (
+       SELECT function_name FROM duckdb_functions() WHERE has_side_effects)
+     AND function_name NOT IN (SELECT unnest($unwelcome))
+  ) || ['unnest'] AS functions,
+  $table_functions AS table_functions,
+  $tables AS tables,
+  (SELECT list(DISTINCT lower(view_name)) FROM duckdb_views() WHERE internal) AS taken
+"""
+
+# COPY FROM DATABASE changes settings underway, which are locked; so tables are copied one by one, in
+# one transaction.
+_BACK_UP = Template("""
+ATTACH $target AS backup_target;
+BEGIN TRANSACTION;
+$copies;
+COMMIT;
+DETACH backup_target;
+SELECT $target AS file
+""")
+_COPY = Template("""$create
+INSERT INTO backup_target.main.$table FROM main.$table""")
+_TABLES = """
+SELECT table_name, sql FROM duckdb_tables()
+WHERE database_name = current_database() AND schema_name = 'main' AND NOT temporary
+"""
+_DISCARD = "DETACH DATABASE IF EXISTS backup_target; SELECT true AS detached"
+
+
+def install(
+    connection: duckdb.DuckDBPyConnection, store: StoreConfig, roles: Mapping[str, str]
+) -> None:
+    """Set up the gate in a locked-down engine to be.
+
+    Args:
+        connection: the store's connection, before its configuration is locked.
+        store: where spool and backups are.
+        roles: listen address of a server → the role of those who connect to it.
+    """
+    connection.execute("ATTACH ':memory:' AS gate")
+    connection.execute(
+        _RULES,
+        {
+            "unwelcome": list(_UNWELCOME),
+            "table_functions": list(_TABLE_FUNCTIONS),
+            "tables": [*TABLES, "schema_version"],
+        },
+    )
+    connection.execute(_MACROS.read_text(encoding="utf-8"))
+    connection.executemany("INSERT INTO gate.main.role VALUES (?, ?)", list(roles.items()))
+    connection.executemany(
+        "INSERT INTO gate.main.command VALUES (?, ?, ?)", list(_commands(connection, store))
+    )
+    connection.execute("SET GLOBAL quack_authorization_function = 'gate.main.authorize'")
+
+
+def _commands(
+    connection: duckdb.DuckDBPyConnection, store: StoreConfig
+) -> Iterator[tuple[str, str, str]]:
+    file = literal(f"{store.spool}/{{file}}")
+    for name, spec in TABLES.items():
+        yield f"merge {name}", _FILE, merge_script(spec, f"read_parquet({file})")
+    target = literal(f"{store.backups}/{{file}}")
+    yield "backup store", _BACKUP, backup_script(connection, target)
+    yield "discard backup", _BACKUP, _DISCARD
+
+
+def backup_script(connection: duckdb.DuckDBPyConnection, target: str) -> str:
+    """Copies the store, as it is at one moment, into a new database file.
+
+    Args:
+        connection: the opened store.
+        target: the file, as an SQL literal.
+    """
+    copies = []
+    for name, create in connection.execute(_TABLES).fetchall():
+        # The text is DuckDB's own, of tables we made: it starts with the table's plain name.
+        placed = create.replace(
+            f"CREATE TABLE {name}", f"CREATE TABLE backup_target.main.{name}", 1
+        )
+        copies.append(_COPY.substitute(create=placed, table=identifier(name)))
+    return _BACK_UP.substitute(target=target, copies=";\n".join(copies))

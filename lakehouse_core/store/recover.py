@@ -1,0 +1,124 @@
+"""A damaged store file: put aside, never deleted, and replaced by the best that is left.
+
+Tried in this order: the file without its write-ahead log, the backups from newest to oldest, an
+empty store. What the spool holds is replayed afterwards, as at every start.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakehouse_core.domain.errors import StoreCorruptError
+from lakehouse_core.store.database import open_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import duckdb
+
+    from lakehouse_core.config.models import StoreConfig
+    from lakehouse_core.domain.clock import Clock
+
+BACKUP_PATTERN = "telemetry-*.duckdb"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What was done about a damaged store.
+
+    Attributes:
+        reason: what was wrong.
+        quarantined: the files put aside.
+        restored_from: the file the store was rebuilt from; None: it starts empty.
+    """
+
+    reason: str
+    quarantined: tuple[Path, ...]
+    restored_from: Path | None
+
+    def __str__(self) -> str:
+        kept = ", ".join(str(path) for path in self.quarantined)
+        source = f"rebuilt from {self.restored_from}" if self.restored_from else "started empty"
+        return f"{self.reason}. Put aside as {kept}; {source}"
+
+
+def open_or_rebuild(
+    store: StoreConfig, clock: Clock
+) -> tuple[duckdb.DuckDBPyConnection, Recovery | None]:
+    """Open the store file; when it is damaged, put it aside and rebuild it.
+
+    Raises:
+        StoreLockedError: another process holds the file.
+        StoreError: the system does not let us open it; nothing was moved.
+    """
+    try:
+        return open_file(store.path, store.memory_limit), None
+    except StoreCorruptError as error:
+        return _rebuild(store, f"{clock():%Y%m%dT%H%M%S%f}", str(error))
+
+
+def wal_of(path: Path) -> Path:
+    """The write-ahead log beside a store file."""
+    return path.with_name(f"{path.name}.wal")
+
+
+def backups_of(store: StoreConfig) -> list[Path]:
+    """The backups, newest first."""
+    return sorted(store.backups.glob(BACKUP_PATTERN), reverse=True)
+
+
+def put_aside(path: Path, stamp: str, word: str = "corrupt") -> Path | None:
+    """Rename a file to `<name>.<word>-<stamp>`; None when there is no such file."""
+    if not path.exists():
+        return None
+    aside = path.with_name(f"{path.name}.{word}-{stamp}")
+    path.rename(aside)
+    return aside
+
+
+def _rebuild(
+    store: StoreConfig, stamp: str, reason: str
+) -> tuple[duckdb.DuckDBPyConnection, Recovery]:
+    path = store.path
+    aside = [_put_aside_log(path, stamp)]
+    if aside[0] is not None:
+        connection = _try_open(store)
+        if connection is not None:
+            return connection, _recovery(reason, aside, path)
+    aside.append(put_aside(path, stamp))
+    for number, backup in enumerate(backups_of(store)):
+        copy_file(backup, path)
+        connection = _try_open(store)
+        if connection is not None:
+            return connection, _recovery(reason, aside, backup)
+        aside.append(put_aside(path, f"{stamp}-{number}"))
+        put_aside(wal_of(path), f"{stamp}-{number}")
+    return open_file(path, store.memory_limit), _recovery(reason, aside, None)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy so that the target is either the old file or all of the new one."""
+    partial = target.with_name(f"{target.name}.partial")
+    shutil.copyfile(source, partial)
+    partial.replace(target)
+
+
+def _put_aside_log(path: Path, stamp: str) -> Path | None:
+    return put_aside(wal_of(path), stamp)
+
+
+def _try_open(store: StoreConfig) -> duckdb.DuckDBPyConnection | None:
+    try:
+        return open_file(store.path, store.memory_limit)
+    except StoreCorruptError:
+        return None
+
+
+def _recovery(reason: str, aside: list[Path | None], source: Path | None) -> Recovery:
+    return Recovery(
+        reason=reason,
+        quarantined=tuple(path for path in aside if path is not None),
+        restored_from=source,
+    )

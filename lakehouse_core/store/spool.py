@@ -1,0 +1,201 @@
+"""The spool: batches on disk, for the time the owner of the store is away.
+
+    spool/<time>-<process>-<serial>.<table>.parquet    acknowledged, waits for its replay
+    spool/inflight/…                                   on its way to the owner, not acknowledged
+    spool/broken/…  and  ….reason                      could not be replayed, kept for a person
+
+File names sort by time. Whoever replays holds the lock of the spool; a writer that finds files of
+its own table replays them first, so that nothing overtakes what was acknowledged before it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import os
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakehouse_core.domain.clock import utc_now
+from lakehouse_core.domain.errors import StoreError, StoreUnavailableError, Transient
+from lakehouse_core.store.batch import ROW_NUMBER
+from lakehouse_core.store.tables import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from lakehouse_core.domain.clock import Clock
+
+_SUFFIX = ".parquet"
+_LOCK_SECONDS = 30.0
+_LOCK_POLL_SECONDS = 0.01
+_FORGOTTEN_SECONDS = 3600.0
+
+
+class Spool:
+    """One spool folder, shared by the processes of one installation."""
+
+    def __init__(self, folder: Path, clock: Clock = utc_now) -> None:
+        self.folder = folder
+        self.inflight = folder / "inflight"
+        self.broken = folder / "broken"
+        self._clock = clock
+        self._serial = itertools.count()
+
+    def create(self) -> None:
+        """Make the folders."""
+        for folder in (self.folder, self.inflight, self.broken):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def write(self, table: str, batch: pa.Table) -> Path:
+        """Put a prepared batch into flight; not durable yet.
+
+        Raises:
+            StoreError: it cannot be written, e.g. because the disk is full.
+        """
+        stamp = self._clock().strftime("%Y%m%dT%H%M%S%f")
+        name = f"{stamp}-{os.getpid()}-{next(self._serial):06}.{table}{_SUFFIX}"
+        path = self.inflight / name
+        try:
+            self.create()
+            pq.write_table(batch, path, compression="snappy")
+        except (OSError, pa.ArrowException) as error:
+            path.unlink(missing_ok=True)
+            raise StoreError(
+                f"A batch of {batch.num_rows} rows for {table} cannot be written to the spool "
+                f"{self.folder}: {error}. It was not acknowledged"
+            ) from error
+        return path
+
+    def keep(self, path: Path) -> Path:
+        """Make a batch in flight durable: when this returns it may be acknowledged.
+
+        Raises:
+            StoreError: it cannot be made durable.
+        """
+        kept = self.folder / path.name
+        try:
+            _sync(path)
+            path.rename(kept)
+            _sync(self.folder)
+        except OSError as error:
+            raise StoreError(f"Batch {path} cannot be kept in the spool: {error}") from error
+        return kept
+
+    def pending(self, table: str | None = None) -> list[Path]:
+        """What waits for its replay, oldest first."""
+        try:
+            names = sorted(entry.name for entry in os.scandir(self.folder) if entry.is_file())
+        except FileNotFoundError:
+            return []
+        tail = _SUFFIX if table is None else f".{table}{_SUFFIX}"
+        return [self.folder / name for name in names if name.endswith(tail)]
+
+    def load(self, path: Path) -> tuple[str, pa.Table]:
+        """The table and rows of a spooled batch.
+
+        Raises:
+            StoreError: the file is broken or names no table of the store.
+        """
+        table = path.name.removesuffix(_SUFFIX).rpartition(".")[2]
+        if table not in TABLES:
+            raise StoreError(f"Spool file {path.name} names no table of the store")
+        try:
+            rows = pq.read_table(path, partitioning=None)
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(f"Spool file {path.name} cannot be read: {error}") from error
+        return table, rows.drop_columns([ROW_NUMBER]) if ROW_NUMBER in rows.column_names else rows
+
+    def quarantine(self, path: Path, reason: str) -> None:
+        """Move a batch that cannot be replayed out of the way, with the reason beside it."""
+        self.broken.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            path.rename(self.broken / path.name)
+            (self.broken / f"{path.name}.reason").write_text(f"{reason}\n", encoding="utf-8")
+
+    def broken_files(self) -> list[Path]:
+        """Batches that could not be replayed."""
+        return sorted(self.broken.glob(f"*{_SUFFIX}"))
+
+    @contextmanager
+    def locked(self) -> Iterator[bool]:
+        """Hold the right to replay; False when another process keeps it for too long."""
+        self.create()
+        with (self.folder / ".lock").open("a") as file:
+            yield _acquired(file.fileno())
+
+    def forget_strays(self) -> int:
+        """Remove batches in flight whose process has ended: they were never acknowledged."""
+        removed = 0
+        for path in self.inflight.glob(f"*{_SUFFIX}"):
+            with suppress(FileNotFoundError):
+                if _is_stray(path):
+                    path.unlink()
+                    removed += 1
+        return removed
+
+
+def replay(spool: Spool, merge: Callable[[str, pa.Table], None], table: str | None = None) -> int:
+    """Give waiting batches to `merge`, oldest first, and drop each one once it is written.
+
+    A batch that is broken or refused is quarantined and does not block the others.
+
+    Returns:
+        How many batches were written.
+
+    Raises:
+        StoreUnavailableError: the store went away, or another process replays for too long.
+        StoreFullError: the disk is full. What is left stays in the spool in both cases.
+    """
+    done = 0
+    with spool.locked() as mine:
+        if not mine:
+            raise StoreUnavailableError(f"Another process is still replaying {spool.folder}")
+        for path in spool.pending(table):
+            try:
+                merge(*spool.load(path))
+            except StoreError as error:
+                if isinstance(error, Transient):
+                    raise
+                spool.quarantine(path, str(error))
+            else:
+                path.unlink()
+                done += 1
+    return done
+
+
+def _acquired(descriptor: int) -> bool:
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_LOCK_POLL_SECONDS)
+        else:
+            return True
+
+
+def _is_stray(path: Path) -> bool:
+    try:
+        process = int(path.name.split("-")[1])
+    except (IndexError, ValueError):
+        return True
+    # A process number may have been given to somebody else meanwhile: age decides then.
+    age_seconds = time.time() - path.stat().st_mtime
+    return not psutil.pid_exists(process) or age_seconds > _FORGOTTEN_SECONDS
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""What the agents did: last run, lag, rows, errors and dead letters of each job, and what is due."""
+"""What the agents did: last run, lag, rows and errors of each job, and what is due next."""
 
 from __future__ import annotations
 

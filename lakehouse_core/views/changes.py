@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # A failure is known by engine, template and error class. It is new when the window before, of the
 # same length, did not have it.
 NEW_FAILURES_SQL = """
-SELECT engine_id, template_id, error_class, count(*) AS failures, max(submitted_at) AS at,
+SELECT engine_id, template_id, error_class, count(*) AS failures, max(submitted_at) AS happened_at,
   arg_max(query_id, submitted_at) AS query_id,
   arg_max(left(error_message, 160), submitted_at) AS error_message,
   arg_max(user_name, submitted_at) AS user_name
@@ -31,7 +31,7 @@ WHERE submitted_at >= $before::TIMESTAMPTZ AND submitted_at < $end::TIMESTAMPTZ
   AND status = 'failed' AND ($engine::VARCHAR IS NULL OR engine_id = $engine::VARCHAR)
 GROUP BY engine_id, template_id, error_class
 HAVING min(submitted_at) >= $start::TIMESTAMPTZ
-ORDER BY failures DESC, at DESC LIMIT $limit::BIGINT
+ORDER BY failures DESC, happened_at DESC LIMIT $limit::BIGINT
 """
 
 ChangeKind = Literal["failure", "table", "engine"]
@@ -45,7 +45,7 @@ class NewFailure:
     template_id: str | None
     error_class: str | None
     failures: int
-    at: datetime
+    happened_at: datetime
     query_id: str
     error_message: str | None
     user_name: str | None
@@ -58,7 +58,7 @@ class Change:
     Attributes:
         kind: what changed.
         is_worse: whether somebody should look.
-        at: when it was last seen.
+        happened_at: when it was last seen.
         title: what happened, to which object.
         detail: the numbers or the message behind it.
         page: the page with the evidence.
@@ -67,7 +67,7 @@ class Change:
 
     kind: ChangeKind
     is_worse: bool
-    at: datetime
+    happened_at: datetime
     title: str
     detail: str
     page: str
@@ -99,7 +99,9 @@ def what_changed(store: TelemetryStore, filters: Filters, window: Window) -> tup
         *(_of_table(change) for change in health.state_changes(store, window)),
         *(_of_engine(change) for change in engines.state_changes(store, filters, window)),
     ]
-    return tuple(sorted(found, key=lambda change: (not change.is_worse, -change.at.timestamp())))
+    return tuple(
+        sorted(found, key=lambda change: (not change.is_worse, -change.happened_at.timestamp()))
+    )
 
 
 def _of_failure(failure: NewFailure, filters: Filters) -> Change:
@@ -107,7 +109,7 @@ def _of_failure(failure: NewFailure, filters: Filters) -> Change:
     return Change(
         kind="failure",
         is_worse=True,
-        at=failure.at,
+        happened_at=failure.happened_at,
         title=f"{failure.error_class or 'Unclassified error'} on {failure.engine_id}, {times}",
         detail=failure.error_message or "The engine gave no message.",
         page="query_history",
@@ -124,7 +126,7 @@ def _of_table(change: health.HealthChange) -> Change:
     return Change(
         kind="table",
         is_worse=change.after not in _GOOD,
-        at=change.at,
+        happened_at=change.happened_at,
         title=f"{change.table_id} turned {change.after}",
         detail=f"It was {change.before}; its score is now {count(change.score)} of 100.",
         page="tables",
@@ -136,7 +138,7 @@ def _of_engine(change: engines.EngineChange) -> Change:
     return Change(
         kind="engine",
         is_worse=change.after not in _GOOD,
-        at=change.at,
+        happened_at=change.happened_at,
         title=f"{change.engine_id} turned {change.after}",
         detail=change.detail or f"It was {change.before}.",
         page="engines",

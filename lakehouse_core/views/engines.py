@@ -40,7 +40,7 @@ WITH seen AS (
   WHERE probed_at >= $start::TIMESTAMPTZ - INTERVAL 1 HOUR AND probed_at < $end::TIMESTAMPTZ
     AND ($engine::VARCHAR IS NULL OR engine_id = $engine::VARCHAR)
 )
-SELECT engine_id, probed_at AS at, before, observed AS after, detail FROM seen
+SELECT engine_id, probed_at AS happened_at, before, observed AS after, detail FROM seen
 WHERE before <> observed AND probed_at >= $start::TIMESTAMPTZ
 ORDER BY probed_at DESC LIMIT $limit::BIGINT
 """
@@ -103,7 +103,7 @@ class EngineChange:
     """An engine was seen to change its state."""
 
     engine_id: str
-    at: datetime
+    happened_at: datetime
     before: str
     after: str
     detail: str | None

@@ -37,9 +37,9 @@ WITH seen AS (
 ), changed AS (
   SELECT * FROM seen WHERE before <> state AND assessed_at >= $start::TIMESTAMPTZ
 )
-SELECT table_id, max(assessed_at) AS at, arg_max(before, assessed_at) AS before,
+SELECT table_id, max(assessed_at) AS happened_at, arg_max(before, assessed_at) AS before,
   arg_max(state, assessed_at) AS after, arg_max(score, assessed_at) AS score
-FROM changed GROUP BY table_id ORDER BY at DESC LIMIT $limit::BIGINT
+FROM changed GROUP BY table_id ORDER BY happened_at DESC LIMIT $limit::BIGINT
 """
 
 NOT_ASSESSED = "Not assessed yet: the health agent has not seen this table since it was collected."
@@ -70,7 +70,7 @@ class HealthChange:
     """A table's last change of state within a window."""
 
     table_id: str
-    at: datetime
+    happened_at: datetime
     before: str
     after: str
     score: float | None

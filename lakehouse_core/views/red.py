@@ -7,6 +7,7 @@ Durations are of finished queries, from submission to the last row, as the engin
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakehouse_core.views.filters import Filters, over_events
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.port import TelemetryStore
     from lakehouse_core.views.window import Window
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # One scan for the engines and their sum: the grouping set () is the total, engine_id NULL.
 RED_SQL = over_events("""
@@ -91,6 +94,30 @@ class RedSummary:
         return next((r for r in self.engines if r.engine_id == engine_id), Red(engine_id=engine_id))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """Rate, errors and duration over time.
+
+    Attributes:
+        window: the window, which also says how long a bucket is.
+        rows: bucket_at, engine_id, queries, failed, p50_ms, p95_ms; empty buckets are absent.
+    """
+
+    window: Window
+    rows: pa.Table
+
+    def counts(self, engine_id: str | None = None) -> list[int]:
+        """Queries per bucket, empty ones too, of one engine or of all."""
+        step = _microseconds(self.window.step)
+        first = _microseconds(self.window.start - _EPOCH) // step
+        last = (_microseconds(self.window.end - _EPOCH) - 1) // step
+        found = [0] * (last - first + 1)
+        for row in self.rows.select(["bucket_at", "engine_id", "queries"]).to_pylist():
+            if engine_id in (None, row["engine_id"]):
+                found[_microseconds(row["bucket_at"] - _EPOCH) // step - first] += row["queries"]
+        return found
+
+
 def red_in(store: TelemetryStore, filters: Filters, window: Window) -> RedSummary:
     """Rate, errors and duration in a window that is already read."""
     rows = []
@@ -110,8 +137,12 @@ def red(store: TelemetryStore, filters: Filters, clock: Clock) -> RedSummary:
     return red_in(store, filters, filters.window_at(clock()))
 
 
-def trend(store: TelemetryStore, filters: Filters, clock: Clock) -> pa.Table:
-    """Per bucket and engine: queries, failed, p50_ms, p95_ms; empty buckets are absent."""
+def trend(store: TelemetryStore, filters: Filters, clock: Clock) -> Trend:
+    """Queries, failures and durations per bucket and engine."""
     window = filters.window_at(clock())
-    step_us = int(window.step.total_seconds() * 1_000_000)
-    return store.read(TREND_SQL, step_us=step_us, **filters.params(window))
+    rows = store.read(TREND_SQL, step_us=_microseconds(window.step), **filters.params(window))
+    return Trend(window=window, rows=rows)
+
+
+def _microseconds(length: timedelta) -> int:
+    return length // timedelta(microseconds=1)

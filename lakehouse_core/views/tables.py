@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.port import TelemetryStore
+    from lakehouse_core.views.window import Window
 
 # The metrics of the current snapshot; after a rollback that is not the newest row.
 TABLES_SQL = """
-SELECT t.table_id, t.seen_at, t.error, m.* EXCLUDE (table_id, metadata_location, amoro_score),
+SELECT t.table_id, t.seen_at, t.error, m.snapshot_id, m.collected_at, m.format_version,
+  m.data_files, m.total_bytes, m.total_rows, m.small_files, m.avg_file_bytes, m.median_file_bytes,
+  m.file_size_histogram, m.delete_files, m.position_delete_files, m.equality_delete_files,
+  m.deletion_vectors, m.deleted_rows, m.delete_ratio, m.manifests, m.manifest_bytes, m.snapshots,
+  m.oldest_snapshot_at, m.latest_snapshot_at, m.metadata_bytes, m.partitions, m.skew,
+  m.sort_order, m.sort_overlap, m.unsorted_share,
   coalesce(m.metadata_location, t.metadata_location) AS metadata_location
 FROM lake_table t
 LEFT JOIN table_metrics m USING (table_id)
@@ -44,10 +50,10 @@ GROUP BY ALL ORDER BY bucket_at, operation
 """
 
 HISTORY_SQL = """
-SELECT coalesce(latest_snapshot_at, collected_at) AS at, data_files, small_files, delete_files,
+SELECT coalesce(latest_snapshot_at, collected_at) AS committed_at, data_files, small_files, delete_files,
   total_bytes, total_rows, manifests, snapshots
 FROM table_metrics WHERE table_id = $table::VARCHAR
-ORDER BY at DESC LIMIT $limit::BIGINT
+ORDER BY committed_at DESC LIMIT $limit::BIGINT
 """
 
 # Events are counted per template first, so that the join is with templates, not with events.
@@ -134,6 +140,14 @@ class SizeBucket:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Commits:
+    """Commits per bucket and operation: bucket_at, operation, commits, added and deleted files."""
+
+    window: Window
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableReaders:
     """How often an engine's queries used the table in the window, and for how many users."""
 
@@ -180,16 +194,17 @@ def size_histogram(structure: TableStructure) -> tuple[SizeBucket, ...]:
     )
 
 
-def commits(store: TelemetryStore, table_id: str, filters: Filters, clock: Clock) -> pa.Table:
-    """Commits per bucket of the window and operation: bucket_at, operation, commits, files."""
+def commits(store: TelemetryStore, table_id: str, filters: Filters, clock: Clock) -> Commits:
+    """The table's commits over the window."""
     window = filters.window_at(clock())
-    return store.read(
+    rows = store.read(
         COMMITS_SQL,
         table=table_id,
         start=window.start,
         end=window.end,
         step_us=int(window.step.total_seconds() * 1_000_000),
     )
+    return Commits(window=window, rows=rows)
 
 
 def history(store: TelemetryStore, table_id: str, *, limit: int = 500) -> pa.Table:

@@ -7,7 +7,7 @@ A state is never told by its colour alone: it has an icon and a word too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,30 +33,31 @@ class StateLook:
     """How a state looks: a word beside an icon, in a colour that only repeats what they say."""
 
     icon: str  # name of a Material symbol
-    badge: str  # name of a colour of the theme
+    sign: str  # the same as a character, for the cells of tables
+    badge: Literal["green", "orange", "red", "gray", "blue"]  # a colour of the theme
     colour: str
 
 
 STATES: dict[str, StateLook] = {
-    "healthy": StateLook("check_circle", "green", "#1f9d68"),
-    "warning": StateLook("warning", "orange", "#d97706"),
-    "critical": StateLook("error", "red", "#dc4a4a"),
-    "unknown": StateLook("help", "gray", "#7d8794"),
-    "unhealthy": StateLook("error", "red", "#dc4a4a"),
-    "pending": StateLook("hourglass_top", "blue", "#3b82c4"),
-    "active": StateLook("toggle_on", "green", "#1f9d68"),
-    "inactive": StateLook("toggle_off", "gray", "#7d8794"),
-    "maintenance": StateLook("build", "orange", "#d97706"),
-    "finished": StateLook("check_circle", "green", "#1f9d68"),
-    "failed": StateLook("error", "red", "#dc4a4a"),
-    "cancelled": StateLook("cancel", "gray", "#7d8794"),
-    "running": StateLook("play_circle", "blue", "#3b82c4"),
-    "queued": StateLook("schedule", "blue", "#3b82c4"),
-    "ok": StateLook("check_circle", "green", "#1f9d68"),
-    "partial": StateLook("warning", "orange", "#d97706"),
-    "late": StateLook("schedule", "orange", "#d97706"),
-    "never ran": StateLook("help", "gray", "#7d8794"),
-    "not scheduled": StateLook("toggle_off", "gray", "#7d8794"),
+    "healthy": StateLook("check_circle", "✓", "green", "#1f9d68"),
+    "warning": StateLook("warning", "▲", "orange", "#d97706"),
+    "critical": StateLook("error", "✗", "red", "#dc4a4a"),
+    "unknown": StateLook("help", "?", "gray", "#7d8794"),
+    "unhealthy": StateLook("error", "✗", "red", "#dc4a4a"),
+    "pending": StateLook("hourglass_top", "…", "blue", "#3b82c4"),
+    "active": StateLook("toggle_on", "✓", "green", "#1f9d68"),
+    "inactive": StateLook("toggle_off", "○", "gray", "#7d8794"),
+    "maintenance": StateLook("build", "⚒", "orange", "#d97706"),
+    "finished": StateLook("check_circle", "✓", "green", "#1f9d68"),
+    "failed": StateLook("error", "✗", "red", "#dc4a4a"),
+    "cancelled": StateLook("cancel", "⊘", "gray", "#7d8794"),
+    "running": StateLook("play_circle", "▶", "blue", "#3b82c4"),
+    "queued": StateLook("schedule", "◷", "blue", "#3b82c4"),
+    "ok": StateLook("check_circle", "✓", "green", "#1f9d68"),
+    "partial": StateLook("warning", "▲", "orange", "#d97706"),
+    "late": StateLook("schedule", "◷", "orange", "#d97706"),
+    "never ran": StateLook("help", "?", "gray", "#7d8794"),
+    "not scheduled": StateLook("toggle_off", "○", "gray", "#7d8794"),
 }
 
 

@@ -1,0 +1,103 @@
+"""What do I need to know today? Figures first, then what changed, what runs, what needs care."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lakehouse_core.domain.clock import utc_now
+from lakehouse_core.views import formatting as f
+from lakehouse_core.views.engines import list_engines
+from lakehouse_core.views.overview import overview
+from lakehouse_core.views.queries import running_now
+from lakehouse_core.views.red import trend
+from pages.parts import cards, charts, frame, session
+from pages.parts.query_grids import red_grid, running_grid
+from pages.parts.text import plain
+
+CHANGE_ICONS = {"failure": "error", "table": "table_chart", "engine": "memory"}
+
+
+def figures() -> None:
+    filters = session.bar()
+    seen = session.read(overview, session.expected_jobs(), filters)
+    over_time = session.read(trend, filters)
+    frame.lead("What do I need to know today?", "queries", "tables", "health", "engines")
+    if not seen.red.total.queries and not seen.tables.total:
+        frame.empty(
+            "Nothing was collected yet",
+            "Queries appear here as soon as an engine has run one, tables as soon as the catalog "
+            "was read. In the demo both take less than a minute after the start.",
+            "lakehelm collect --once",
+        )
+        return
+    first, last = st.columns([3, 1])
+    with first:
+        cards.red_cards(seen.red.total, seen.before, seen.window, over_time.counts())
+    with last:
+        cards.lag_card(seen.freshness.of("queries", "tables"))
+    cards.state_cards(seen.tables)
+    with st.container(horizontal=True):
+        cards.how(cards.HOW_QUERIES + cards.HOW_HEALTH)
+
+    st.subheader("How does each engine serve?", anchor=False)
+    engines = session.read(list_engines, filters, probe_every=session.config().agents.probe_every)
+    red_grid(engines.engines, over_time.counts)
+    frame.caption(f"Queries submitted in {seen.window.label}.", "queries", "engines")
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**How many queries came, and where did they run?**")
+        charts.queries_over_time(over_time.rows, over_time.window, session.colours())
+        frame.caption(f"Queries submitted in {seen.window.label}.", "queries")
+    with right:
+        st.markdown("**How long did the slowest twentieth take?**")
+        charts.durations_over_time(over_time.rows, over_time.window, session.colours())
+        frame.caption(f"Finished queries of {seen.window.label}.", "queries")
+
+    changed, care = st.columns(2)
+    with changed:
+        st.subheader("What changed?", anchor=False)
+        for change in seen.changes:
+            sign = "trending_down" if change.is_worse else "trending_up"
+            with st.container(border=True, gap=None):
+                st.page_link(
+                    f"pages/{change.page}.py",
+                    label=plain(change.title),
+                    icon=f":material/{CHANGE_ICONS[change.kind]}:",
+                    query_params=dict(change.query),
+                )
+                when = f.both(change.happened_at, seen.freshness.at)
+                st.caption(f":material/{sign}: {plain(change.detail)} Last seen {when}.")
+        if not seen.changes:
+            st.markdown(":material/check_circle: No new failure; tables and engines are as before.")
+        frame.caption(f"Compared with {seen.window.previous().label}.", "queries", "health")
+    with care:
+        st.subheader("Which tables need care?", anchor=False)
+        for verdict in seen.care:
+            with st.container(border=True, gap=None):
+                st.page_link(
+                    "pages/tables.py",
+                    label=plain(verdict.table_id),
+                    icon=":material/table_chart:",
+                    query_params={"table": verdict.table_id},
+                )
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    frame.badge(verdict.state)
+                    st.caption(f"{f.count(verdict.score)} of 100. {plain(verdict.worst or '')}")
+        if not seen.care:
+            st.markdown(":material/check_circle: No table is in a warning or critical state.")
+        frame.caption("Newest verdict on each table.", "health")
+
+
+def running() -> None:
+    st.subheader("What runs now?", anchor=False)
+    rows = session.read(running_now, session.bar())
+    now = utc_now()
+    if rows:
+        running_grid(rows, lambda row: (now - row.submitted_at).total_seconds())
+    else:
+        st.markdown(":material/bedtime: No query is queued or running, as far as engines told us.")
+    frame.caption("Queued and running queries of the last day.", "queries")
+
+
+frame.live(figures)
+frame.live(running)

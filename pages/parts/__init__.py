@@ -1,0 +1,1 @@
+"""What the pages are built from; nothing but app.py, the pages and this knows Streamlit."""

@@ -1,0 +1,103 @@
+"""The charts: one look for all, times in UTC, engines in their own colours, bars from zero."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import pyarrow as pa
+import pyarrow.compute as pc
+import streamlit as st
+
+from lakehouse_core.views.formatting import span
+
+if TYPE_CHECKING:
+    from lakehouse_core.views.window import Window
+
+_HEIGHT = 240
+CATEGORIES = ("#4f74c9", "#0f9488", "#c33fa8", "#8a7a2e", "#6b7f94")
+
+
+def times(window: Window) -> alt.X:
+    """The time axis of a window, in UTC."""
+    return alt.X(
+        "bucket_at:T",
+        title="time (UTC)",
+        scale=alt.Scale(
+            type="utc",
+            domain=[window.start.isoformat(), window.end.isoformat()],
+        ),
+        axis=alt.Axis(labelOverlap=True, tickCount=8, grid=False),
+    )
+
+
+def ends(rows: pa.Table, window: Window) -> pa.Table:
+    """The rows with the end of each bucket, so that a bar covers its time."""
+    step = pa.scalar(window.step, pa.duration("us"))
+    return rows.append_column("bucket_end", pc.add(rows["bucket_at"], step))
+
+
+def engine_scale(rows: pa.Table, colours: dict[str, str]) -> alt.Color:
+    """Each engine in its own colour, whichever others are there."""
+    present = sorted(set(rows["engine_id"].to_pylist()))
+    domain = [*(e for e in colours if e in present), *(e for e in present if e not in colours)]
+    return alt.Color(
+        "engine_id:N",
+        title="engine",
+        scale=alt.Scale(domain=domain, range=[colours.get(e, CATEGORIES[-1]) for e in domain]),
+        legend=alt.Legend(orient="top", title=None),
+    )
+
+
+def draw(chart: Any, alternative: str) -> None:
+    """Show a chart as wide as there is room; the alternative is read out by screen readers."""
+    st.altair_chart(chart.properties(height=_HEIGHT), width="stretch", alt=alternative)
+
+
+def queries_over_time(rows: pa.Table, window: Window, colours: dict[str, str]) -> None:
+    """How many queries each engine took, stacked."""
+    unit = f"queries per {span(window.step)}"
+    chart = (
+        alt.Chart(ends(rows, window))
+        .mark_bar()
+        .encode(
+            x=times(window),
+            x2="bucket_end:T",
+            y=alt.Y("queries:Q", title=unit, stack="zero", axis=alt.Axis(tickMinStep=1)),
+            color=engine_scale(rows, colours),
+            tooltip=[
+                alt.Tooltip("utcyearmonthdatehoursminutes(bucket_at):T", title="from (UTC)"),
+                alt.Tooltip("engine_id:N", title="engine"),
+                alt.Tooltip("queries:Q", title="queries"),
+                alt.Tooltip("failed:Q", title="of these failed"),
+            ],
+        )
+    )
+    draw(chart, f"Stacked bars: {unit}, by engine")
+
+
+def durations_over_time(rows: pa.Table, window: Window, colours: dict[str, str]) -> None:
+    """The 95th percentile of each engine's durations, on a logarithmic axis."""
+    seconds = pc.divide(rows["p95_ms"], 1000.0)
+    known = rows.append_column("p95_seconds", seconds).filter(pc.is_valid(rows["p95_ms"]))
+    chart = (
+        alt.Chart(known)
+        .mark_line(point=alt.OverlayMarkDef(size=22), strokeWidth=1.6)
+        .encode(
+            x=times(window),
+            y=alt.Y(
+                "p95_seconds:Q",
+                title="p95 duration, s (log)",
+                scale=alt.Scale(type="log"),
+                axis=alt.Axis(tickCount=5, format="~g"),
+            ),
+            color=engine_scale(known, colours),
+            tooltip=[
+                alt.Tooltip("utcyearmonthdatehoursminutes(bucket_at):T", title="from (UTC)"),
+                alt.Tooltip("engine_id:N", title="engine"),
+                alt.Tooltip("p95_seconds:Q", title="p95, s", format=".3~g"),
+                alt.Tooltip("queries:Q", title="queries"),
+            ],
+        )
+    )
+    draw(chart, "Lines: p95 duration in seconds per engine over time")

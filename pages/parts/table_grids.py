@@ -1,0 +1,85 @@
+"""Tables of the lake's tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from pages.parts.cells import counted, mebibytes, number, percent, show, state_word, time_of, wide
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lakehouse_core.domain.health import Contributor
+    from lakehouse_core.views.tables import TableView
+
+
+def table_grid(tables: Sequence[TableView], key: str, on_select: Callable[[], None]) -> Any:
+    """The tables of the lake; a row can be chosen."""
+    return show(
+        [
+            {
+                "table": view.structure.table_id,
+                "state": state_word(view.health.state),
+                "score": view.health.score,
+                "worst": view.health.worst,
+                "files": view.structure.data_files,
+                "size": mebibytes(view.structure.total_bytes),
+                "average": mebibytes(view.structure.avg_file_bytes),
+                "deletes": percent(view.structure.delete_ratio),
+                "snapshots": view.structure.snapshots,
+                "manifests": view.structure.manifests,
+                "skew": view.structure.skew,
+                "commit": view.structure.latest_snapshot_at,
+            }
+            for view in tables
+        ],
+        {
+            "table": st.column_config.TextColumn("Table", pinned=True),
+            "state": "State",
+            "score": st.column_config.ProgressColumn(
+                "Score", min_value=0, max_value=100, format="%.0f", help="100 is best."
+            ),
+            "worst": wide("What hurts most"),
+            "files": counted("Data files"),
+            "size": number("Size", "%.1f MiB"),
+            "average": number("Average file", "%.1f MiB"),
+            "deletes": number("Delete ratio", "%.0f %%", "Delete files for 100 data files."),
+            "snapshots": counted("Snapshots"),
+            "manifests": counted("Manifests"),
+            "skew": number("Skew", "%.1f x", "Largest partition over the mean, in bytes."),
+            "commit": time_of("Last commit"),
+        },
+        key=key,
+        on_select=on_select,
+    )
+
+
+def contributor_grid(contributors: Sequence[Contributor]) -> None:
+    """What costs a table its points, with the limits."""
+    show(
+        [
+            {
+                "rule": item.rule.replace("_", " "),
+                "state": state_word(item.state.value),
+                "lost": item.points_lost,
+                "message": item.message,
+                "value": item.value,
+                "warning": item.warning,
+                "critical": item.critical,
+                "unit": item.unit,
+            }
+            for item in contributors
+        ],
+        {
+            "rule": "Signal",
+            "state": "State",
+            "lost": number("Points lost", "%.1f"),
+            "message": wide("What is wrong"),
+            "value": number("Value", "%.4g"),
+            "warning": number("Warning from", "%.4g"),
+            "critical": number("Critical from", "%.4g"),
+            "unit": "Unit",
+        },
+    )

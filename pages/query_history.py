@@ -1,0 +1,136 @@
+"""What ran, where, how? One history over all engines, and every query in full."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lakehouse_core.domain.errors import NotFoundError
+from lakehouse_core.views import formatting as f
+from lakehouse_core.views.engines import list_engines
+from lakehouse_core.views.filters import STATUSES, Filters
+from lakehouse_core.views.queries import QueryDetail, list_queries, show_query
+from lakehouse_core.views.red import red, trend
+from pages.parts import cards, choice, frame, session
+from pages.parts.query_grids import query_grid, red_grid, usage_grid
+from pages.parts.text import plain
+
+PAGE_ROWS = 200
+
+
+def own_filters() -> Filters:
+    status, user, tag, text = st.columns(4)
+    own = Filters(
+        status=status.selectbox(
+            "Status", STATUSES, index=None, key="status", bind="query-params", placeholder="Any"
+        ),
+        user=user.text_input("User", key="user", bind="query-params", placeholder="Exact name"),
+        tag=tag.text_input("Tag", key="tag", bind="query-params", placeholder="team:bi"),
+        text=text.text_input(
+            "Search", key="text", bind="query-params", placeholder="In SQL, error, or a query id"
+        ),
+    )
+    return session.bar_with(own)
+
+
+def strip(filters: Filters) -> None:
+    """RED per engine under all filters."""
+    seen = session.read(red, filters)
+    over_time = session.read(trend, filters)
+    cards.red_cards(seen.total, None, seen.window, over_time.counts())
+    every = session.config().agents.probe_every
+    red_grid(session.read(list_engines, filters, probe_every=every).engines, over_time.counts)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        frame.caption(f"Cards: under all filters. Engines: all of {seen.window.label}.", "queries")
+        cards.how(cards.HOW_QUERIES)
+
+
+def listing(filters: Filters) -> str | None:
+    page = st.session_state.get("history_page", 1)
+    found = session.read(list_queries, filters, limit=PAGE_ROWS, offset=(page - 1) * PAGE_ROWS)
+    if not found.total:
+        frame.empty(
+            "No query matches",
+            f"Nothing was submitted in {found.window.label} that passes these filters. Choose a "
+            "longer window, clear a filter, or run some queries:",
+            "lakehelm demo workload --minutes 5",
+        )
+        return None
+    st.subheader("What ran?", anchor=False)
+    ids = [f"{row.engine_id}:{row.query_id}" for row in found.rows]
+    query_grid(found.rows, "history_grid", choice.remember("history_grid", "query", ids))
+    pages = max(1, -(-found.total // PAGE_ROWS))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        frame.caption(
+            f"{f.count(len(ids))} of {f.count(found.total)} queries of {found.window.label}, "
+            "newest first. Choose a row for its detail.",
+            "queries",
+        )
+        if pages > 1:
+            st.number_input("Page", 1, min(pages, 50), key="history_page", width=140)
+    return choice.chosen("history_grid", "query", ids)
+
+
+def detail(chosen: str) -> None:
+    engine_id, _, query_id = chosen.partition(":")
+    st.subheader(f"Query {plain(query_id)} on {plain(engine_id)}", anchor=False)
+    try:
+        seen = session.read_now(show_query, engine_id, query_id)
+    except NotFoundError as error:
+        st.info(plain(str(error)), icon=":material/search_off:")
+        return
+    event = seen.event
+    with st.container(horizontal=True, vertical_alignment="center"):
+        frame.badge(event.status.value)
+        if event.origin == "simulated":
+            st.badge("simulated", icon=":material/smart_toy:", color="violet")
+        if event.engine_url:
+            st.link_button("Open in engine UI", event.engine_url, icon=":material/open_in_new:")
+    if event.error_message or event.error_class:
+        st.error(f"**{plain(event.error_class or 'Error')}**", icon=":material/error:")
+        st.code(
+            event.error_message or "The engine gave no message.", language=None, wrap_lines=True
+        )
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**SQL as submitted**")
+        st.code(event.sql_text or "The engine did not keep the text.", "sql", wrap_lines=True)
+    with right:
+        st.markdown("**Template (without literals)**")
+        st.code(seen.template or "Not understood yet.", "sql", wrap_lines=True)
+        if seen.parse_error:
+            st.warning(f"It does not parse: {plain(seen.parse_error)}", icon=":material/code_off:")
+    measures(seen)
+    st.markdown("**Tables and columns it uses**")
+    if seen.columns:
+        usage_grid(seen.columns)
+    else:
+        st.caption("None is known: the text was not understood yet, or it names no table.")
+    frame.caption("As the engine reported it.", "queries")
+
+
+def measures(seen: QueryDetail) -> None:
+    event = seen.event
+    cards.facts(
+        [
+            ("Submitted", f.moment(event.submitted_at)),
+            ("User, source", f"{event.user_name or f.UNKNOWN}, {event.source or f.UNKNOWN}"),
+            ("Tags", ", ".join(event.tags) or "none"),
+            ("Statement", event.statement_kind or f.UNKNOWN),
+            ("Duration", f.duration(event.elapsed_ms)),
+            ("Queued", f.duration(event.queued_ms)),
+            ("Planning", f.duration(event.planning_ms)),
+            ("Execution", f.duration(event.execution_ms)),
+            ("Scanned", f"{f.size(event.bytes_scanned)}, {f.count(event.rows_scanned)} rows"),
+            ("Returned", f"{f.count(event.rows_returned)} rows"),
+            ("Written", f"{f.size(event.bytes_written)}, {f.count(event.rows_written)} rows"),
+            ("CPU, memory", f"{f.duration(event.cpu_ms)}, {f.size(event.peak_memory_bytes)} peak"),
+        ]
+    )
+
+
+frame.lead("What ran, where, how?", "queries")
+filters = own_filters()
+strip(filters)
+chosen = listing(filters) or st.query_params.get("query")
+if chosen:
+    detail(chosen)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from tempfile import NamedTemporaryFile
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -52,10 +52,10 @@ class AvroReader:
         Raises:
             MetadataUnreadableError: a file is missing, cut short or broken; names it.
         """
-        with tempfile.TemporaryDirectory(prefix="lakehelm-avro-") as scratch:
+        with ExitStack() as stack:
             groups: dict[str, list[_File]] = {}
-            for number, location in enumerate(locations):
-                schema, file = _inspect(location, Path(scratch) / f"{number}.avro")
+            for location in locations:
+                schema, file = _inspect(location, stack)
                 groups.setdefault(schema, []).append(file)
             for files in groups.values():
                 yield self._read_group(files)
@@ -97,17 +97,24 @@ class AvroReader:
         return unreadable(files[0].location, error)
 
 
-def _inspect(location: str, scratch: Path) -> tuple[str, _File]:
+def _inspect(location: str, stack: ExitStack) -> tuple[str, _File]:
     data = read_file(location)
     try:
         container = inspect_container(data)
     except ValueError as error:
         raise unreadable(location, error) from error
-    path = local_path(location)
+    path = str(local_path(location))
     if container.recoded is not None:
-        scratch.write_bytes(container.recoded)
-        path = scratch
-    return container.schema, _File(location, str(path), container.records)
+        path = stack.enter_context(_scratch(container.recoded))
+    return container.schema, _File(location, path, container.records)
+
+
+@contextmanager
+def _scratch(data: bytes) -> Iterator[str]:
+    with NamedTemporaryFile(prefix="lakehelm-", suffix=".avro") as file:
+        file.write(data)
+        file.flush()
+        yield file.name
 
 
 def _in_order(rows: pa.Table, files: list[_File]) -> pa.Table:

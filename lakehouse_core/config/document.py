@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MAX_BYTES = 4 * 2**20
-_MAX_NODES = 100_000  # aliases of aliases can unfold a small file into a huge tree
+_MAX_NODES = 20_000  # aliases of aliases can unfold a small file into a huge tree
 
 
 @dataclass(slots=True)

@@ -144,7 +144,7 @@ WRONG_FILES: list[tuple[str, str | bytes, list[str]]] = [
     ("binary", b"\x7fELF\x02\x01\x01\x00\xff\xfe", ["is not UTF-8 text"]),
     ("control characters", "version: 1\x00\n", ["not readable as YAML"]),
     ("alias of itself", "version: &a {b: *a}\n", ["test.yaml:1", "alias refers to"]),
-    ("nested without end", "a: " + "[" * 5_000, ["nested too deeply"]),
+    ("nested without end", "a: " + "[" * 500, ["nested too deeply"]),
     (
         "aliases that unfold without end",
         "a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n"

@@ -53,8 +53,8 @@ CREATE TABLE gate.main.rules AS SELECT
   (SELECT list(DISTINCT lower(view_name)) FROM duckdb_views() WHERE internal) AS taken
 """
 
-# COPY FROM DATABASE changes settings underway, which are locked; so tables are copied one by one, in
-# one transaction.
+# COPY FROM DATABASE changes settings underway, which are locked; so tables are copied one by one,
+# in one transaction.
 _BACK_UP = Template("""
 ATTACH $target AS backup_target;
 BEGIN TRANSACTION;
@@ -120,8 +120,7 @@ def backup_script(connection: duckdb.DuckDBPyConnection, target: str) -> str:
     copies = []
     for name, create in connection.execute(_TABLES).fetchall():
         # The text is DuckDB's own, of tables we made: it starts with the table's plain name.
-        placed = create.replace(
-            f"CREATE TABLE {name}", f"CREATE TABLE backup_target.main.{name}", 1
-        )
+        _, _, body = create.partition(f"CREATE TABLE {name}")
+        placed = f"CREATE TABLE backup_target.main.{identifier(name)}{body}"
         copies.append(_COPY.substitute(create=placed, table=identifier(name)))
     return _BACK_UP.substitute(target=target, copies=";\n".join(copies))

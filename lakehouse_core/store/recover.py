@@ -6,12 +6,12 @@ empty store. What the spool holds is replayed afterwards, as at every start.
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.errors import StoreCorruptError
 from lakehouse_core.store.database import open_file
+from lakehouse_core.store.durable import copy_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +82,7 @@ def _rebuild(
     store: StoreConfig, stamp: str, reason: str
 ) -> tuple[duckdb.DuckDBPyConnection, Recovery]:
     path = store.path
-    aside = [_put_aside_log(path, stamp)]
+    aside = [put_aside(wal_of(path), stamp)]
     if aside[0] is not None:
         connection = _try_open(store)
         if connection is not None:
@@ -96,17 +96,6 @@ def _rebuild(
         aside.append(put_aside(path, f"{stamp}-{number}"))
         put_aside(wal_of(path), f"{stamp}-{number}")
     return open_file(path, store.memory_limit), _recovery(reason, aside, None)
-
-
-def copy_file(source: Path, target: Path) -> None:
-    """Copy so that the target is either the old file or all of the new one."""
-    partial = target.with_name(f"{target.name}.partial")
-    shutil.copyfile(source, partial)
-    partial.replace(target)
-
-
-def _put_aside_log(path: Path, stamp: str) -> Path | None:
-    return put_aside(wal_of(path), stamp)
 
 
 def _try_open(store: StoreConfig) -> duckdb.DuckDBPyConnection | None:

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.errors import StoreError, StoreUnavailableError, Transient
 from lakehouse_core.store.batch import ROW_NUMBER
+from lakehouse_core.store.durable import sync
 from lakehouse_core.store.tables import TABLES
 
 if TYPE_CHECKING:
@@ -81,9 +82,9 @@ class Spool:
         """
         kept = self.folder / path.name
         try:
-            _sync(path)
+            sync(path)
             path.rename(kept)
-            _sync(self.folder)
+            sync(self.folder)
         except OSError as error:
             raise StoreError(f"Batch {path} cannot be kept in the spool: {error}") from error
         return kept
@@ -191,11 +192,3 @@ def _is_stray(path: Path) -> bool:
     # A process number may have been given to somebody else meanwhile: age decides then.
     age_seconds = time.time() - path.stat().st_mtime
     return not psutil.pid_exists(process) or age_seconds > _FORGOTTEN_SECONDS
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,1 +1,1 @@
-"""The iceberg source."""
+"""The Iceberg source: every table of the catalogs, its structure and its commits."""

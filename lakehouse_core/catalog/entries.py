@@ -45,6 +45,8 @@ ENTRY_SCHEMA = pa.schema(
     ]
 )
 
+_REQUIRED = ("content", "file_format", "record_count", "file_size_in_bytes")
+
 
 def read_entries(
     reader: AvroReader, locations: Sequence[str]
@@ -78,6 +80,9 @@ def _live(part: AvroRows) -> tuple[list[tuple[str, int]], pa.Table]:
     rows = part.rows.filter(is_live)
     files = rows.column("data_file").combine_chunks()
     columns = [_column(files, field) for field in ENTRY_SCHEMA]
+    for name in _REQUIRED:
+        if columns[ENTRY_SCHEMA.get_field_index(name)].null_count:
+            raise ValueError(f"an entry has no {name}")
     return runs, pa.Table.from_arrays(columns, schema=ENTRY_SCHEMA)
 
 

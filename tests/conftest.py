@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from lakehouse_core.config import Config, load_config
-from tests.factories import free_port
+from tests.factories import free_port, free_port_pair
 from tests.network import NetworkGuard
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ NEEDS_MORE = ("duckdb", "spark", "trino", "lake", "stack", "ui", "browser")
 # Engines that a machine may rightly lack: the product runs without them and says so.
 MAY_BE_SKIPPED = ("trino",)
 _PORTS = (
-    "LAKEHELM__STORE__PORT",
     "LAKEHELM__ENGINES__SPARK__PORT",
     "LAKEHELM__ENGINES__SPARK__UI_PORT",
     "LAKEHELM__ENGINES__TRINO__PORT",
@@ -86,6 +85,7 @@ def load_demo_config(tmp_path_factory: pytest.TempPathFactory) -> DemoConfig:
     def load(home: Path | None = None, **overrides: object) -> Config:
         home = home or tmp_path_factory.mktemp("home")
         environ = {name: str(free_port()) for name in _PORTS}
+        environ["LAKEHELM__STORE__PORT"] = str(free_port_pair())
         environ["LAKEHELM_HOME"] = str(home)
         environ.update({name: str(value) for name, value in overrides.items()})
         return load_config(ROOT / "config" / "lakehelm.yaml", environ).config

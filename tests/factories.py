@@ -5,6 +5,7 @@ query_event(status=QueryStatus.FAILED, error_class="INSUFFICIENT_RESOURCES")
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import socket
 from datetime import UTC, datetime, timedelta
@@ -30,6 +31,15 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def free_port_pair() -> int:
+    """The first of two neighbouring ports that nobody listens on: the store takes both."""
+    while True:
+        first = free_port()
+        with socket.socket() as second, contextlib.suppress(OSError, OverflowError):
+            second.bind(("127.0.0.1", first + 1))
+            return first
 
 
 def query_event(**given: Any) -> QueryEvent:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # Sources that are not engines. A source that reads an engine's history bears the engine's name.
 EXTRA_SOURCES = ("iceberg",)
+_LAST_PORT = 65_535
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _ANYWHERE = ("0.0.0.0", "::")  # noqa: S104 names to compare with, nothing is bound here
 
@@ -35,6 +36,7 @@ class _Listener:
     host: str
     port: int
     is_ours: bool
+    note: str = ""
 
 
 def check(config: Config) -> list[Finding]:
@@ -73,14 +75,30 @@ def _ports_are_unique(config: Config) -> Iterator[Finding]:
                 yield Finding(
                     path=listener.path,
                     message=f"port {listener.port} is used by "
-                    f"{'.'.join(str(p) for p in other.path)} too; give each its own",
+                    f"{'.'.join(str(p) for p in other.path)}{other.note} too; give each its own",
                 )
                 break
         seen.append(listener)
 
 
+def _store_stays_on_this_machine(config: Config) -> Iterator[Finding]:
+    if config.store.host not in _LOOPBACK:
+        yield Finding(
+            path=("store", "host"),
+            message="the store is served to this machine only; for others, put a proxy with TLS "
+            "in front of it",
+            allowed=", ".join(_LOOPBACK),
+        )
+    if config.store.port == _LAST_PORT:
+        yield Finding(
+            path=("store", "port"), message="readers need the port after it; choose a lower one"
+        )
+
+
 def _listeners(config: Config) -> Iterator[_Listener]:
-    yield _Listener(("store", "port"), config.store.host, config.store.port, is_ours=True)
+    store = config.store
+    yield _Listener(("store", "port"), store.host, store.port, is_ours=True)
+    yield _Listener(("store", "port"), store.host, store.port + 1, is_ours=True, note=" (readers)")
     for name, engine in config.engines.items():
         if engine.type == "duckdb" or not engine.enabled:
             continue
@@ -107,5 +125,6 @@ def _is_here(host: str) -> bool:
 _CHECKS: tuple[Callable[[Config], Iterator[Finding]], ...] = (
     _engines_use_known_catalogs,
     _sources_are_known,
+    _store_stays_on_this_machine,
     _ports_are_unique,
 )

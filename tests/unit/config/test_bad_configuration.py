@@ -91,6 +91,17 @@ WRONG_VALUES = [
         ["ui.port", "port 8090 is used by gateway.admin_port too"],
     ),
     (
+        "page server on the port of the store's readers",
+        "ui: {port: 9495}\n",
+        ["ui.port", "port 9495 is used by store.port (readers) too"],
+    ),
+    (
+        "store open to the network",
+        "store: {host: 0.0.0.0}\n",
+        ["test.yaml:7: store.host", "this machine only", "allowed: 127.0.0.1, localhost, ::1"],
+    ),
+    ("no port for readers", "store: {port: 65535}\n", ["store.port = 65535", "port after it"]),
+    (
         "thresholds in the wrong order",
         "health: {defaults: {snapshots: {warning: 500, critical: 100}}}\n",
         ["health.defaults.snapshots", "warning (500) must not be above critical (100)"],

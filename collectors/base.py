@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from lakehouse_core.domain.errors import SourceError, Terminal
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import timedelta
@@ -12,6 +14,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakehouse_core.domain.agent import DeadLetter, Watermark
+
+
+class BadRowError(Terminal, SourceError):
+    """Raised by a mapping when one payload cannot be understood; the source makes a dead letter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

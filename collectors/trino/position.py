@@ -1,0 +1,115 @@
+"""How far Trino's history has been read: which queries are settled, which are still open.
+
+A coordinator keeps its history in memory only (100 queries, 15 minutes by default), so a position
+is the set of remembered queries that need no further look; it is bounded by what Trino remembers.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lakehouse_core.domain.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class QueryNumber:
+    """The parts of `20261116_062450_00012_2i2ti`: day, running number of that day, coordinator."""
+
+    day: str
+    number: int
+    coordinator: str
+
+    @classmethod
+    def parse(cls, query_id: str) -> QueryNumber | None:
+        """The parts of a query id; None when it was made by other rules."""
+        parts = query_id.split("_")
+        if len(parts) != 4 or not parts[0].isdigit() or not parts[2].isdigit():
+            return None
+        return cls(parts[0], int(parts[2]), parts[3])
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Queries that came and went between two looks."""
+
+    after: QueryNumber
+    before: QueryNumber
+
+    @property
+    def missing(self) -> int:
+        """How many at most."""
+        return self.before.number - self.after.number - 1
+
+
+@dataclass(slots=True)
+class TrinoPosition:
+    """What has been read; changed query by query, written down with each batch.
+
+    Attributes:
+        settled: ids that are in the store in their final form and still remembered by Trino.
+        running: events, as JSON and without secrets, of queries that were not over when last seen.
+        newest: the id with the highest number seen.
+    """
+
+    settled: set[str] = field(default_factory=set)
+    running: dict[str, dict[str, Any]] = field(default_factory=dict)
+    newest: str | None = None
+
+    @classmethod
+    def parse(cls, text: str | None) -> TrinoPosition:
+        """Read a stored position.
+
+        Raises:
+            SourceError: it was not written by this source.
+        """
+        if text is None:
+            return cls()
+        try:
+            data = json.loads(text)
+            if data["v"] != _VERSION:
+                raise ValueError(f"version {data['v']}")
+            return cls(set(data["settled"]), dict(data["running"]), data["newest"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise SourceError(
+                f"the stored position of this Trino source cannot be read ({error}); delete its "
+                "row from the watermark table to read the history anew"
+            ) from error
+
+    def dump(self) -> str:
+        """The position as text."""
+        data = {
+            "v": _VERSION,
+            "settled": sorted(self.settled),
+            "running": self.running,
+            "newest": self.newest,
+        }
+        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+
+    def settle(self, query_id: str) -> None:
+        """Note that a query was taken in its final form."""
+        self.settled.add(query_id)
+        self.running.pop(query_id, None)
+
+    def finish_listing(self, listed: Collection[str]) -> None:
+        """Note that a whole listing was read, and forget what Trino has forgotten."""
+        self.settled.intersection_update(listed)
+        self.newest = max([*listed, *([self.newest] if self.newest else [])], default=None)
+
+    def gap(self, listed: Collection[str]) -> Gap | None:
+        """Queries missing between the newest one seen and the oldest one Trino still knows."""
+        last = QueryNumber.parse(self.newest) if self.newest else None
+        if last is None:
+            return None
+        numbers = [n for n in map(QueryNumber.parse, listed) if n is not None]
+        same = [n for n in numbers if (n.day, n.coordinator) == (last.day, last.coordinator)]
+        if not same:
+            return None
+        found = Gap(last, min(same, key=lambda n: n.number))
+        return found if found.missing > 0 else None

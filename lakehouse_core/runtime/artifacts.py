@@ -131,7 +131,7 @@ def _adopt(machine: Machine, artifact: Artifact, reporter: Reporter) -> bool:
 
 def _download(machine: Machine, artifact: Artifact, reporter: Reporter) -> None:
     java = any_java(find_javas(machine))
-    ivy = Ivy(java=java, jar=ivy_jar(), settings=machine.ivy_settings)
+    ivy = Ivy(java=java, jar=ivy_jar(), env=machine.variables, settings=machine.ivy_settings)
     final = cached_path(machine, artifact)
     for leftover in machine.cache.glob(
         ".fetch-*"

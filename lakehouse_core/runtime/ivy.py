@@ -7,7 +7,6 @@ minutes and tells us nothing about a file whose checksum we already know.
 
 from __future__ import annotations
 
-import subprocess
 import time
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -16,9 +15,11 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 from lakehouse_core.domain.errors import LakehouseError, NotInstalledError, Transient
+from lakehouse_core.runtime.command import Command
+from lakehouse_core.runtime.processes import ChildProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from lakehouse_core.runtime.java import Java
 
@@ -62,6 +63,7 @@ class Ivy:
 
     java: Java
     jar: Path
+    env: Mapping[str, str]
     settings: Path | None = None
     stall_seconds: float = STALL_SECONDS
 
@@ -78,7 +80,7 @@ class Ivy:
         request = work_dir / "ivy.xml"
         request.write_text(_ivy_file(what), encoding="utf-8")
         log = work_dir / "ivy.log"
-        command = [
+        command = (
             str(self.java.executable),
             f"-Divy.default.ivy.user.dir={work_dir / 'user'}",
             "-jar",
@@ -91,29 +93,24 @@ class Ivy:
             str(request),
             "-retrieve",
             f"{work_dir / 'out'}/[artifact]-[revision].[ext]",
-        ]
-        with log.open("wb") as sink:
-            process = subprocess.Popen(command, stdout=sink, stderr=subprocess.STDOUT)
-            try:
-                stalled = self._watch(process, work_dir / "cache", on_bytes)
-            finally:
-                if process.poll() is None:
-                    process.kill()
-                    process.wait()
+        )
+        process = ChildProcess(Command(argv=command), self.env, log)
+        try:
+            stalled = self._watch(process, work_dir / "cache", on_bytes)
+        finally:
+            process.kill()
         result = work_dir / "out" / what.file_name
         if stalled:
             raise DownloadError(f"{what}: nothing arrived for {self.stall_seconds:.0f} s")
-        if process.returncode != 0 or not result.is_file():
+        if process.exit_code() != 0 or not result.is_file():
             raise DownloadError(f"{what}: {_reason(log)}")
         return result
 
-    def _watch(
-        self, process: subprocess.Popen[bytes], cache: Path, on_bytes: Callable[[int], None]
-    ) -> bool:
+    def _watch(self, process: ChildProcess, cache: Path, on_bytes: Callable[[int], None]) -> bool:
         """Report the growing file until Ivy ends; True when it stopped growing for too long."""
         seen = 0
         last_growth = time.monotonic()
-        while process.poll() is None:
+        while process.exit_code() is None:
             now = _largest_file(cache)
             if now > seen:
                 seen = now

@@ -35,13 +35,28 @@ def spark_engine(config: Config) -> tuple[str, SparkEngine] | None:
     return None
 
 
+def required_engine(config: Config) -> SparkEngine:
+    """The first enabled Spark engine.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    found = spark_engine(config)
+    if found is None:
+        raise ConfigError(
+            "No enabled engine of type spark is configured; add one under `engines` "
+            "(config/lakehelm.yaml shows how)"
+        )
+    return found[1]
+
+
 def spark_conf(config: Config, machine: Machine) -> dict[str, str]:
     """Settings of any Spark process on this lake; the engine's own `conf` has the last word.
 
     Raises:
         ConfigError: the configuration has no Spark engine.
     """
-    engine = _required_engine(config)
+    engine = required_engine(config)
     jars = ":".join(str(cached_path(machine, jar)) for jar in SPARK_JARS)
     conf = {
         "spark.driver.extraClassPath": jars,
@@ -77,7 +92,7 @@ def spark_conf(config: Config, machine: Machine) -> dict[str, str]:
 
 def connect_conf(config: Config, machine: Machine) -> dict[str, str]:
     """Settings of the Connect server: the shared ones, its ports, its UI and its event log."""
-    engine = _required_engine(config)
+    engine = required_engine(config)
     own = {
         "spark.app.name": "lakehelm",
         "spark.connect.grpc.binding.address": engine.host,
@@ -98,7 +113,7 @@ def connect_conf(config: Config, machine: Machine) -> dict[str, str]:
 
 def connect_server_command(config: Config, machine: Machine, java: Java) -> Command:
     """The Connect server in the foreground; scripts on the way `exec`, so the pid stays."""
-    engine = _required_engine(config)
+    engine = required_engine(config)
     for folder in (engine.event_log, config.home / "run" / "spark-tmp"):
         folder.mkdir(parents=True, exist_ok=True)
     argv = (
@@ -117,7 +132,7 @@ def spark_submit_command(
     config: Config, machine: Machine, java: Java, job: Path, args: Sequence[str] = ()
 ) -> Command:
     """A PySpark job on the lake, submitted in client mode."""
-    engine = _required_engine(config)
+    engine = required_engine(config)
     (config.home / "run" / "spark-tmp").mkdir(parents=True, exist_ok=True)
     argv = (
         str(spark_home() / "bin" / "spark-submit"),
@@ -151,16 +166,6 @@ def spark_home() -> Path:
     if spec is None or spec.origin is None:
         raise NotInstalledError("PySpark is not installed; install the requirements: make setup")
     return Path(spec.origin).parent
-
-
-def _required_engine(config: Config) -> SparkEngine:
-    found = spark_engine(config)
-    if found is None:
-        raise ConfigError(
-            "No enabled engine of type spark is configured; add one under `engines` "
-            "(config/lakehelm.yaml shows how)"
-        )
-    return found[1]
 
 
 def _conf_arguments(conf: Mapping[str, str]) -> list[str]:

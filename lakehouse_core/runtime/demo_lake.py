@@ -1,0 +1,107 @@
+"""Building the demo lakehouse once, with a PySpark job, before anything serves it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from lakehouse_core.domain.errors import LakehouseError, Terminal
+from lakehouse_core.runtime import logs
+from lakehouse_core.runtime.command import Command
+from lakehouse_core.runtime.plan import job_file
+from lakehouse_core.runtime.processes import ChildProcess
+from lakehouse_core.runtime.spark import required_engine, spark_conf, spark_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from lakehouse_core.config.environment import Machine
+    from lakehouse_core.config.models import Config
+    from lakehouse_core.runtime.java import Java
+    from lakehouse_core.runtime.report import Reporter
+
+TASK = "Demo lake"
+POLL_SECONDS = 0.1
+
+
+class DemoLakeError(Terminal, LakehouseError):
+    """Raised when the demo lakehouse could not be built; carries the end of its log."""
+
+
+def marker_path(config: Config) -> Path:
+    """The file that says which demo lake was built."""
+    return config.home / "lake" / "BUILT.json"
+
+
+def demo_lake_command(config: Config, machine: Machine, java: Java) -> Command:
+    """The job with its plan file written."""
+    engine = required_engine(config)
+    plan = {
+        "conf": spark_conf(config, machine),
+        "master": engine.master,
+        "catalog": engine.catalog,
+        "scale": config.demo.scale,
+        "seed": config.demo.seed,
+        "work_dir": str(config.home / "run"),
+        "marker": str(marker_path(config)),
+    }
+    for folder in (config.home / "run" / "spark-tmp", config.home / "lake"):
+        folder.mkdir(parents=True, exist_ok=True)
+    path = config.home / "run" / "demo-lake-plan.json"
+    path.write_text(json.dumps(plan, indent=2) + "\n", encoding="utf-8")
+    argv = (sys.executable, str(job_file("demo_lake")), "--plan", str(path))
+    return Command(argv=argv, env=spark_environment(java) | {"PYTHONUNBUFFERED": "1"})
+
+
+def build_demo_lake(
+    command: Command, env: Mapping[str, str], log: Path, reporter: Reporter
+) -> None:
+    """Run the job, which does nothing when it finds its work done.
+
+    Raises:
+        DemoLakeError: the job failed.
+    """
+    logs.turn_over(log)
+    child = ChildProcess(command, env, log)
+    try:
+        with log.open("rb") as output:
+            lines = _Lines(output)
+            while (code := child.exit_code()) is None:
+                _report(lines.fresh(), reporter)
+                time.sleep(POLL_SECONDS)
+            _report(lines.fresh(), reporter)
+    finally:
+        child.kill()
+        reporter.forget(TASK)
+    if code != 0:
+        raise DemoLakeError(
+            f"The demo lake could not be built (exit code {code}). The end of {log}:\n"
+            f"{logs.tail(log)}"
+        )
+
+
+class _Lines:
+    """Whole lines of a file that grows."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self._rest = b""
+
+    def fresh(self) -> Iterator[str]:
+        *whole, self._rest = (self._rest + self._source.read()).split(b"\n")
+        for line in whole:
+            yield line.decode("utf-8", errors="replace")
+
+
+def _report(lines: Iterator[str], reporter: Reporter) -> None:
+    """Turn `progress <n>/<total> <what>` into progress; all else stays in the log."""
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        count, _, _what = rest.partition(" ")
+        done, _, total = count.partition("/")
+        if word == "progress" and done.isdecimal() and total.isdecimal() and int(total) > 0:
+            reporter.progress(TASK, int(done), int(total))

@@ -46,7 +46,7 @@ case "$step" in
   project)
     say "installing the lakehelm command"
     # The pinned setuptools builds it: no second, unpinned download behind pip's back.
-    "$venv/bin/python" -m pip install --quiet --no-build-isolation --no-deps --editable .
+    PYTHONWARNINGS=ignore "$venv/bin/python" -m pip install --quiet --no-build-isolation --no-deps --editable .
     say "ready: $venv/bin/lakehelm --help"
     ;;
   *)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MAX_BYTES = 4 * 2**20
+# What PyYAML lets through when a scalar does not fit its tag: !!bool x, !!float '', 2024-13-45.
+_UNREADABLE = (ValueError, LookupError, AttributeError, ArithmeticError)
 _MAX_NODES = 20_000  # aliases of aliases can unfold a small file into a huge tree
 
 
@@ -56,9 +58,12 @@ def parse_value(text: str) -> object:
     """Parse one YAML value, as an override variable holds it.
 
     Raises:
-        yaml.YAMLError: it is not YAML.
+        ValueError: it is not YAML.
     """
-    return yaml.safe_load(text)
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, *_UNREADABLE) as error:
+        raise ValueError("not YAML") from error
 
 
 def _parse(name: str, text: str) -> Document:
@@ -160,8 +165,10 @@ class _Builder:
     def _scalar(self, node: yaml.Node, path: KeyPath) -> Any:
         try:
             return self._loader.construct_object(node)
-        except ValueError as error:  # e.g. 2024-13-45, which looks like a date to YAML
-            self._problem(node, path, f"not a valid value: {error}")
+        except _UNREADABLE:
+            # The library's words quote the value, which may be a secret.
+            kind = node.tag.rpartition(":")[2]
+            self._problem(node, path, f"looks like a YAML {kind} but is none; put it in quotes")
             return None
 
     def _key(self, node: yaml.Node, path: KeyPath) -> str | None:

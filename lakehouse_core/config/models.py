@@ -41,6 +41,10 @@ class Section(BaseModel):
     )
 
 
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
 class StoreConfig(Section):
     """The telemetry store: file, Quack endpoint, tokens, how long history stays."""
 
@@ -109,6 +113,11 @@ class TrinoEngine(EngineBase):
     user: Text = "lakehelm"
     password: SecretRef | None = None
     heap: ByteSize = 2 * 2**30
+
+    @property
+    def url(self) -> str:
+        """Where the coordinator answers."""
+        return f"{self.scheme}://{_in_url(self.host)}:{self.port}"
 
 
 EngineConfig = Annotated[DuckDBEngine | SparkEngine | TrinoEngine, Field(discriminator="type")]

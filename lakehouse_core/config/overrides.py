@@ -10,8 +10,6 @@ import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from lakehouse_core.config.document import parse_value
 from lakehouse_core.config.problems import KeyPath, Problem, dotted
 from lakehouse_core.config.shape import annotation_at, known_keys
@@ -72,7 +70,7 @@ def _apply(result: Overridden, name: str, segments: list[str], text: str) -> Non
         return
     try:
         node[str(path[-1])] = _typed(text)
-    except yaml.YAMLError:
+    except ValueError:
         message = "the value of the variable is not YAML; quote it"
         result.problems.append(Problem(place=name, key=dotted(path), message=message))
         return

@@ -73,7 +73,7 @@ def port_uses(config: Config) -> list[PortUse]:
 
 def process_specs(loaded: Loaded, tools: Tools) -> list[ProcessSpec]:
     """The processes, in start order."""
-    engines = [*_spark(loaded.config, tools), *_trino(loaded.config, tools)]
+    engines = [*spark_specs(loaded.config, tools), *trino_specs(loaded.config, tools)]
     specs = [_agents(loaded), *engines, _gateway(loaded), _ui(loaded)]
     if loaded.config.profile == "demo" and loaded.config.demo.workload:
         specs.append(_workload(loaded, tuple(spec.name for spec in engines)))
@@ -115,7 +115,8 @@ def _agents(loaded: Loaded) -> ProcessSpec:
     )
 
 
-def _spark(config: Config, tools: Tools) -> list[ProcessSpec]:
+def spark_specs(config: Config, tools: Tools) -> list[ProcessSpec]:
+    """The Connect server, when it is managed and has its Java."""
     found = spark_engine(config)
     if found is None or not found[1].managed or tools.spark_java is None:
         return []
@@ -133,7 +134,8 @@ def _spark(config: Config, tools: Tools) -> list[ProcessSpec]:
     ]
 
 
-def _trino(config: Config, tools: Tools) -> list[ProcessSpec]:
+def trino_specs(config: Config, tools: Tools) -> list[ProcessSpec]:
+    """Trino, when it is managed and has its Java and its server."""
     found = trino_engine(config)
     if found is None or not found[1].managed:
         return []

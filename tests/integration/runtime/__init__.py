@@ -1,0 +1,1 @@
+"""Engines as we start them."""

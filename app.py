@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from lakehouse_core.domain.errors import LakehouseError
 from pages.parts import frame, session
 
+ASSETS = Path(__file__).parent / "pages" / "assets"
 PAGES = {
-    "Observe": [
-        st.Page("pages/overview.py", title="Overview", icon=":material/monitoring:", default=True),
-        st.Page("pages/query_history.py", title="Query history", icon=":material/history:"),
-        st.Page("pages/engines.py", title="Engines", icon=":material/memory:"),
-    ],
-    "Optimise": [
-        st.Page("pages/tables.py", title="Tables", icon=":material/table_chart:"),
-    ],
-    "Govern": [
-        st.Page("pages/agents.py", title="Agents", icon=":material/smart_toy:"),
-        st.Page("pages/settings.py", title="Settings", icon=":material/settings:"),
-    ],
+    "Observe": {
+        st.Page("pages/overview.py", title="Overview", default=True): "monitoring",
+        st.Page("pages/query_history.py", title="Query history"): "history",
+        st.Page("pages/engines.py", title="Engines"): "memory",
+    },
+    "Optimise": {st.Page("pages/tables.py", title="Tables"): "table_chart"},
+    "Govern": {
+        st.Page("pages/agents.py", title="Agents"): "smart_toy",
+        st.Page("pages/settings.py", title="Settings"): "settings",
+    },
 }
+
+
+def menu() -> None:
+    """The sections of the sidebar; links carry the filter bar along.
+
+    Not the built-in menu: the icon of its current page is fetched from another host for the tab.
+    """
+    for section, entries in PAGES.items():
+        st.sidebar.caption(section)
+        for entry, icon in entries.items():
+            st.sidebar.page_link(
+                entry, icon=f":material/{icon}:", query_params=session.bar_in_address()
+            )
 
 
 def filter_bar(title: str) -> None:
@@ -46,11 +60,14 @@ def filter_bar(title: str) -> None:
     )
 
 
-st.set_page_config(page_title="Lakehelm", page_icon=":material/sailing:", layout="wide")
-st.logo(":material/sailing:", size="large")
-page = st.navigation(PAGES)
+page = st.navigation([page for entries in PAGES.values() for page in entries], position="hidden")
+st.set_page_config(
+    page_title=f"{page.title} · Lakehelm", page_icon=str(ASSETS / "icon.svg"), layout="wide"
+)
+st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))
 try:
     filter_bar(page.title)
+    menu()
     frame.banner()
     page.run()
 except LakehouseError as error:

@@ -45,7 +45,7 @@ def jobs() -> None:
         height="stretch",
     )
     agent_grid(seen.agents)
-    frame.caption(f"Runs, rows and dead letters of {seen.window.label}.", *FEEDS)
+    frame.caption(f"Runs, rows and dead letters of {seen.window.phrase}.", *FEEDS)
 
 
 def runs() -> None:

@@ -48,7 +48,7 @@ def registry() -> None:
     cards.how(cards.HOW_QUERIES)
     for view in seen.engines:
         card(view, seen.window.label)
-    frame.caption(f"Service measured over {seen.window.label}.", "engines", "queries")
+    frame.caption(f"Service measured over {seen.window.phrase}.", "engines", "queries")
 
 
 def card(view: EngineView, window: str) -> None:
@@ -57,11 +57,14 @@ def card(view: EngineView, window: str) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"#### {coloured('■', colour)} {plain(engine.engine_id)}", width="content")
-            st.caption(f"{plain(engine.engine_type)} {plain(engine.version or '')}")
-            st.caption("seen as")
+            st.caption(
+                f"{plain(engine.engine_type)} {plain(engine.version or '')}", width="content"
+            )
+            st.caption("seen as", width="content")
             frame.badge(view.state)
-            st.caption("wanted")
+            st.caption("wanted", width="content")
             frame.badge(engine.configured)
+            st.space("stretch")
             if engine.url:
                 st.link_button("Open engine UI", engine.url, icon=":material/open_in_new:")
         if engine.detail and view.state != "healthy":

@@ -12,7 +12,7 @@ from lakehouse_core.views.queries import running_now
 from lakehouse_core.views.red import trend
 from pages.parts import cards, charts, frame, session
 from pages.parts.query_grids import red_grid, running_grid
-from pages.parts.text import plain
+from pages.parts.text import plain, shorten
 
 CHANGE_ICONS = {"failure": "error", "table": "table_chart", "engine": "memory"}
 
@@ -30,28 +30,24 @@ def figures() -> None:
             "lakehelm collect --once",
         )
         return
-    first, last = st.columns([3, 1])
-    with first:
-        cards.red_cards(seen.red.total, seen.before, seen.window, over_time.counts())
-    with last:
+    with cards.red_cards(seen.red.total, seen.before, seen.window):
         cards.lag_card(seen.freshness.of("queries", "tables"))
     cards.state_cards(seen.tables)
-    with st.container(horizontal=True):
-        cards.how(cards.HOW_QUERIES + cards.HOW_HEALTH)
+    cards.how(cards.HOW_QUERIES + cards.HOW_HEALTH)
 
     st.subheader("How does each engine serve?", anchor=False)
     engines = session.read(list_engines, filters, probe_every=session.config().agents.probe_every)
     red_grid(engines.engines, over_time.counts)
-    frame.caption(f"Queries submitted in {seen.window.label}.", "queries", "engines")
+    frame.caption(f"Queries submitted in {seen.window.phrase}.", "queries", "engines")
     left, right = st.columns(2)
     with left:
         st.markdown("**How many queries came, and where did they run?**")
         charts.queries_over_time(over_time.rows, over_time.window, session.colours())
-        frame.caption(f"Queries submitted in {seen.window.label}.", "queries")
+        frame.caption(f"Queries submitted in {seen.window.phrase}.", "queries")
     with right:
         st.markdown("**How long did the slowest twentieth take?**")
         charts.durations_over_time(over_time.rows, over_time.window, session.colours())
-        frame.caption(f"Finished queries of {seen.window.label}.", "queries")
+        frame.caption(f"Finished queries of {seen.window.phrase}.", "queries")
 
     changed, care = st.columns(2)
     with changed:
@@ -66,7 +62,7 @@ def figures() -> None:
                     query_params=dict(change.query),
                 )
                 when = f.both(change.happened_at, seen.freshness.at)
-                st.caption(f":material/{sign}: {plain(change.detail)} Last seen {when}.")
+                st.caption(f":material/{sign}: {plain(shorten(change.detail))}  \n{when}")
         if not seen.changes:
             st.markdown(":material/check_circle: No new failure; tables and engines are as before.")
         frame.caption(f"Compared with {seen.window.previous().label}.", "queries", "health")

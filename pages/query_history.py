@@ -36,11 +36,12 @@ def strip(filters: Filters) -> None:
     """RED per engine under all filters."""
     seen = session.read(red, filters)
     over_time = session.read(trend, filters)
-    cards.red_cards(seen.total, None, seen.window, over_time.counts())
+    with cards.red_cards(seen.total, None, seen.window):
+        cards.scan_card(seen.total, seen.window)
     every = session.config().agents.probe_every
     red_grid(session.read(list_engines, filters, probe_every=every).engines, over_time.counts)
     with st.container(horizontal=True, vertical_alignment="center"):
-        frame.caption(f"Cards: under all filters. Engines: all of {seen.window.label}.", "queries")
+        frame.caption(f"Cards: under all filters. Engines: all of {seen.window.phrase}.", "queries")
         cards.how(cards.HOW_QUERIES)
 
 
@@ -50,7 +51,7 @@ def listing(filters: Filters) -> str | None:
     if not found.total:
         frame.empty(
             "No query matches",
-            f"Nothing was submitted in {found.window.label} that passes these filters. Choose a "
+            f"Nothing was submitted in {found.window.phrase} that passes these filters. Choose a "
             "longer window, clear a filter, or run some queries:",
             "lakehelm demo workload --minutes 5",
         )
@@ -61,7 +62,7 @@ def listing(filters: Filters) -> str | None:
     pages = max(1, -(-found.total // PAGE_ROWS))
     with st.container(horizontal=True, vertical_alignment="center"):
         frame.caption(
-            f"{f.count(len(ids))} of {f.count(found.total)} queries of {found.window.label}, "
+            f"{f.count(len(ids))} of {f.count(found.total)} queries of {found.window.phrase}, "
             "newest first. Choose a row for its detail.",
             "queries",
         )

@@ -67,8 +67,8 @@ def detail(name: str) -> None:
         if made.rows.num_rows:
             table_charts.commits_over_time(made.rows, made.window)
         else:
-            st.caption(f"No commit in {made.window.label}.")
-        frame.caption(f"Commits of {made.window.label}.", "tables")
+            st.caption(f"No commit in {made.window.phrase}.")
+        frame.caption(f"Commits of {made.window.phrase}.", "tables")
     left, right = st.columns(2)
     with left:
         st.markdown("**How did its structure change?**")
@@ -83,7 +83,7 @@ def detail(name: str) -> None:
             table_charts.columns_used(used, session.colours())
         else:
             st.caption("No query of the window used this table, as far as its text was understood.")
-        frame.caption(f"Queries of {made.window.label}.", "queries")
+        frame.caption(f"Queries of {made.window.phrase}.", "queries")
 
 
 def verdict(view: TableView) -> None:
@@ -91,8 +91,8 @@ def verdict(view: TableView) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         frame.badge(health.state)
         st.markdown(f"Score **{f.count(health.score)}** of 100", width="content")
-        st.caption(f"Amoro's score {f.count(health.amoro_score)}, for comparison")
-        st.caption(f"Assessed {f.moment(health.assessed_at)}")
+        st.caption(f"Amoro's score {f.count(health.amoro_score)}, for comparison", width="content")
+        st.caption(f"Assessed {f.moment(health.assessed_at)}", width="content")
     if health.reason:
         st.warning(plain(health.reason), icon=":material/report:")
     if health.contributors:

@@ -25,7 +25,7 @@ NEW_FAILURES_SQL = """
 SELECT engine_id, template_id, error_class, count(*) AS failures, max(submitted_at) AS happened_at,
   arg_max(query_id, submitted_at) AS query_id,
   arg_max(left(error_message, 160), submitted_at) AS error_message,
-  arg_max(user_name, submitted_at) AS user_name
+  arg_max(user_name, submitted_at) AS user_name, count(DISTINCT user_name) AS users
 FROM query_event
 WHERE submitted_at >= $before::TIMESTAMPTZ AND submitted_at < $end::TIMESTAMPTZ
   AND status = 'failed' AND ($engine::VARCHAR IS NULL OR engine_id = $engine::VARCHAR)
@@ -49,6 +49,7 @@ class NewFailure:
     query_id: str
     error_message: str | None
     user_name: str | None
+    users: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,7 @@ _GOOD = {"healthy"}
 
 
 def new_failures(
-    store: TelemetryStore, filters: Filters, window: Window, *, limit: int = 5
+    store: TelemetryStore, filters: Filters, window: Window, *, limit: int = 3
 ) -> tuple[NewFailure, ...]:
     """Failures of the window that the window before did not have, most frequent first."""
     table = store.read(
@@ -99,18 +100,19 @@ def what_changed(store: TelemetryStore, filters: Filters, window: Window) -> tup
         *(_of_table(change) for change in health.state_changes(store, window)),
         *(_of_engine(change) for change in engines.state_changes(store, filters, window)),
     ]
-    return tuple(
-        sorted(found, key=lambda change: (not change.is_worse, -change.happened_at.timestamp()))
-    )
+    found.sort(key=lambda change: (not change.is_worse, -change.happened_at.timestamp()))
+    return tuple(found)
 
 
 def _of_failure(failure: NewFailure, filters: Filters) -> Change:
     times = "once" if failure.failures == 1 else f"{count(failure.failures)} times"
+    what = failure.error_class or "Unclassified error"
+    whom = f"{failure.users} users" if failure.users > 1 else failure.user_name or "somebody"
     return Change(
         kind="failure",
         is_worse=True,
         happened_at=failure.happened_at,
-        title=f"{failure.error_class or 'Unclassified error'} on {failure.engine_id}, {times}",
+        title=f"{what} on {failure.engine_id}, {times}, by {whom}",
         detail=failure.error_message or "The engine gave no message.",
         page="query_history",
         query=(
@@ -140,7 +142,11 @@ def _of_engine(change: engines.EngineChange) -> Change:
         is_worse=change.after not in _GOOD,
         happened_at=change.happened_at,
         title=f"{change.engine_id} turned {change.after}",
-        detail=change.detail or f"It was {change.before}.",
+        detail=change.detail or f"It was {change.before}; {_times(change.changes)} in the window.",
         page="engines",
         query=(("engine", change.engine_id),),
     )
+
+
+def _times(changes: int) -> str:
+    return "one change" if changes == 1 else f"{count(changes)} changes"

@@ -40,9 +40,11 @@ WITH seen AS (
   WHERE probed_at >= $start::TIMESTAMPTZ - INTERVAL 1 HOUR AND probed_at < $end::TIMESTAMPTZ
     AND ($engine::VARCHAR IS NULL OR engine_id = $engine::VARCHAR)
 )
-SELECT engine_id, probed_at AS happened_at, before, observed AS after, detail FROM seen
-WHERE before <> observed AND probed_at >= $start::TIMESTAMPTZ
-ORDER BY probed_at DESC LIMIT $limit::BIGINT
+SELECT engine_id, max(probed_at) AS happened_at, arg_max(before, probed_at) AS before,
+  arg_max(observed, probed_at) AS after, arg_max_null(detail, probed_at) AS detail,
+  count(*) AS changes
+FROM seen WHERE before <> observed AND probed_at >= $start::TIMESTAMPTZ
+GROUP BY engine_id ORDER BY happened_at DESC LIMIT $limit::BIGINT
 """
 
 IDS_SQL = "SELECT engine_id, engine_type FROM engine ORDER BY engine_id"
@@ -100,13 +102,14 @@ class EngineList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineChange:
-    """An engine was seen to change its state."""
+    """An engine's last change of state within a window, and how many there were."""
 
     engine_id: str
     happened_at: datetime
     before: str
     after: str
     detail: str | None
+    changes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lakehouse_core.store.port import TelemetryStore
 
 LAKE_SOURCE = "iceberg"
-_GRACE = timedelta(seconds=5)  # a job is scheduled, runs and is read: not late by the millisecond
+_PATIENCE = timedelta(seconds=30)  # a job of few seconds is not late for one slow run
 
 LAST_SUCCESS_SQL = """
 SELECT agent, max(started_at) FILTER (outcome IN ('ok', 'partial')) AS succeeded_at,
@@ -48,8 +48,8 @@ class JobFreshness:
 
     @property
     def is_stale(self) -> bool:
-        """Whether it missed two of its intervals, or never succeeded."""
-        return self.age is None or self.age > 2 * self.job.every + _GRACE
+        """Whether it missed two of its intervals (and 30 s), or never succeeded."""
+        return self.age is None or self.age > max(2 * self.job.every, _PATIENCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse_core.domain.table import HISTOGRAM_BOUNDS
+from lakehouse_core.domain.table import HISTOGRAM_BOUNDS, MIB
 from lakehouse_core.views.filters import Filters, over_events
 from lakehouse_core.views.formatting import size
 from lakehouse_core.views.health import HealthView, list_health, show_health
@@ -50,8 +50,8 @@ GROUP BY ALL ORDER BY bucket_at, operation
 """
 
 HISTORY_SQL = """
-SELECT coalesce(latest_snapshot_at, collected_at) AS committed_at, data_files, small_files, delete_files,
-  total_bytes, total_rows, manifests, snapshots
+SELECT coalesce(latest_snapshot_at, collected_at) AS committed_at, data_files, small_files,
+  delete_files, total_bytes, total_rows, manifests, snapshots
 FROM table_metrics WHERE table_id = $table::VARCHAR
 ORDER BY committed_at DESC LIMIT $limit::BIGINT
 """
@@ -184,7 +184,7 @@ def size_histogram(structure: TableStructure) -> tuple[SizeBucket, ...]:
     counts = structure.file_size_histogram or ()
     bounds = (0, *HISTOGRAM_BOUNDS)
     labels = [
-        f"< {_whole(high)}" if low == 0 else f"{_whole(low)}-{_whole(high)}"
+        f"< {_whole(high)}" if low == 0 else f"{low // MIB}-{_whole(high)}"
         for low, high in zip(bounds, HISTOGRAM_BOUNDS, strict=False)
     ]
     labels.append(f"≥ {_whole(HISTOGRAM_BOUNDS[-1])}")

@@ -27,6 +27,7 @@ _STEPS = tuple(
     for minutes in (1, 2, 5, 10, 15, 30, 60, 180, 360, 720, 1_440, 10_080, 43_200)
 )
 _MOST_BUCKETS = 60
+_CALENDAR_LABELS = ("last week", "last month")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,17 @@ class Window:
             if self.length / step <= _MOST_BUCKETS:
                 return step
         return _STEPS[-1]
+
+    @property
+    def step_label(self) -> str:
+        """The bucket in words: `30 minutes`, `hour`."""
+        return _spell(self.step)
+
+    @property
+    def phrase(self) -> str:
+        """The window inside a sentence: `the last 24 hours`, `today`."""
+        is_rolling = self.label.startswith("last ") and self.label not in _CALENDAR_LABELS
+        return f"the {self.label}" if is_rolling else self.label
 
     def previous(self) -> Window:
         """The span of the same length right before it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -39,9 +39,9 @@ def how(text: str) -> None:
         st.markdown(text)
 
 
-def red_cards(now: Red, before: Red | None, window: Window, trend: list[int]) -> None:
-    """Queries, durations and errors of a window."""
-    queries, durations, errors = st.columns(3)
+def red_cards(now: Red, before: Red | None, window: Window) -> Any:
+    """Queries, durations and errors of a window; returns the room for a fourth card."""
+    queries, durations, errors, fourth = st.columns(4)
     queries.metric(
         f"Queries, {window.label}",
         f.count(now.queries),
@@ -50,8 +50,6 @@ def red_cards(now: Red, before: Red | None, window: Window, trend: list[int]) ->
         delta_description=window.previous().label if before and before.queries else None,
         border=True,
         height="stretch",
-        chart_data=trend or None,
-        chart_type="bar",
     )
     durations.metric(
         f"Duration p50 / p95, {window.label}",
@@ -67,16 +65,30 @@ def red_cards(now: Red, before: Red | None, window: Window, trend: list[int]) ->
         f.percent(now.error_ratio),
         delta=_points(now, before),
         delta_color="inverse",
-        delta_description=f"{f.count(now.failed)} failed of {f.count(now.ended)} ended",
+        delta_description=f"{f.count(now.failed)} of {f.count(now.ended)}",
         border=True,
         height="stretch",
     )
+    return fourth
 
 
 def _points(now: Red, before: Red | None) -> str | None:
     if before is None or now.error_ratio is None or before.error_ratio is None:
         return None
     return f"{(now.error_ratio - before.error_ratio) * 100:+.1f} points"
+
+
+def scan_card(now: Red, window: Window) -> None:
+    """How much was read."""
+    st.metric(
+        f"Scanned, {window.label}",
+        f.size(now.bytes_scanned),
+        delta="where engines say so",
+        delta_color="off",
+        delta_arrow="off",
+        border=True,
+        height="stretch",
+    )
 
 
 def lag_card(state: Freshness) -> None:
@@ -123,5 +135,6 @@ def facts(pairs: list[tuple[str, str]], columns: int = 4) -> None:
     for start in range(0, len(pairs), columns):
         row = pairs[start : start + columns]
         for column, (label, value) in zip(st.columns(columns), row, strict=False):
-            column.caption(label)
-            column.markdown(plain(value))
+            with column.container(gap=None):
+                st.caption(label)
+                st.markdown(plain(value))

@@ -73,4 +73,6 @@ def show(
     if on_select is not None:
         more |= {"on_select": on_select, "selection_mode": "single-row"}
     table = pa.Table.from_pylist(rows)
-    return st.dataframe(table, hide_index=True, column_config=columns, width="stretch", **more)
+    return st.dataframe(
+        table, hide_index=True, column_config=columns, width="stretch", placeholder="-", **more
+    )

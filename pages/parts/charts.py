@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -9,12 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from lakehouse_core.views.formatting import span
-
 if TYPE_CHECKING:
     from lakehouse_core.views.window import Window
 
-_HEIGHT = 240
+_HEIGHT = 290
 CATEGORIES = ("#4f74c9", "#0f9488", "#c33fa8", "#8a7a2e", "#6b7f94")
 
 
@@ -22,13 +21,19 @@ def times(window: Window) -> alt.X:
     """The time axis of a window, in UTC."""
     return alt.X(
         "bucket_at:T",
-        title="time (UTC)",
+        title="UTC",
         scale=alt.Scale(
             type="utc",
             domain=[window.start.isoformat(), window.end.isoformat()],
         ),
-        axis=alt.Axis(labelOverlap=True, tickCount=8, grid=False),
+        axis=alt.Axis(labelOverlap=True, tickCount=8, grid=False, format=_clock(window)),
     )
+
+
+def _clock(window: Window) -> str:
+    if window.length <= timedelta(hours=36):
+        return "%H:%M"
+    return "%a %d, %H:%M" if window.length <= timedelta(days=4) else "%b %d"
 
 
 def ends(rows: pa.Table, window: Window) -> pa.Table:
@@ -54,26 +59,44 @@ def draw(chart: Any, alternative: str) -> None:
     st.altair_chart(chart.properties(height=_HEIGHT), width="stretch", alt=alternative)
 
 
-def queries_over_time(rows: pa.Table, window: Window, colours: dict[str, str]) -> None:
-    """How many queries each engine took, stacked."""
-    unit = f"queries per {span(window.step)}"
-    chart = (
+def stacked(rows: pa.Table, window: Window, height: str, by: alt.Color, more: list[Any]) -> Any:
+    """Bars over time, as wide as their bucket and stacked; `height` names the column."""
+    return (
         alt.Chart(ends(rows, window))
-        .mark_bar()
+        .transform_stack(
+            stack=height,
+            groupby=["bucket_at"],
+            as_=["bottom", "top"],
+            sort=[alt.SortField(by.shorthand.partition(":")[0])],
+        )
+        .mark_bar(binSpacing=1)
         .encode(
             x=times(window),
             x2="bucket_end:T",
-            y=alt.Y("queries:Q", title=unit, stack="zero", axis=alt.Axis(tickMinStep=1)),
-            color=engine_scale(rows, colours),
+            y=alt.Y(
+                "bottom:Q",
+                title=f"{height} per {window.step_label}",
+                axis=alt.Axis(tickMinStep=1),
+            ),
+            y2="top:Q",
+            color=by,
             tooltip=[
                 alt.Tooltip("utcyearmonthdatehoursminutes(bucket_at):T", title="from (UTC)"),
-                alt.Tooltip("engine_id:N", title="engine"),
-                alt.Tooltip("queries:Q", title="queries"),
-                alt.Tooltip("failed:Q", title="of these failed"),
+                *more,
             ],
         )
     )
-    draw(chart, f"Stacked bars: {unit}, by engine")
+
+
+def queries_over_time(rows: pa.Table, window: Window, colours: dict[str, str]) -> None:
+    """How many queries each engine took, stacked."""
+    tooltip = [
+        alt.Tooltip("engine_id:N", title="engine"),
+        alt.Tooltip("queries:Q", title="queries"),
+        alt.Tooltip("failed:Q", title="of these failed"),
+    ]
+    chart = stacked(rows, window, "queries", engine_scale(rows, colours), tooltip)
+    draw(chart, "Stacked bars: queries over time, by engine")
 
 
 def durations_over_time(rows: pa.Table, window: Window, colours: dict[str, str]) -> None:

@@ -17,6 +17,7 @@ from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.views.filters import Filters
 from lakehouse_core.views.freshness import Job, jobs
 from lakehouse_core.views.theme import engine_colours
+from lakehouse_core.views.window import DEFAULT_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +94,14 @@ def colours() -> dict[str, str]:
 def bar() -> Filters:
     """Window and engine of the shared filter bar."""
     state = st.session_state
-    return Filters(window=state.get("window") or "24h", engine=state.get("engine"))
+    return Filters(window=state.get("window") or DEFAULT_WINDOW, engine=state.get("engine"))
+
+
+def bar_in_address() -> dict[str, str]:
+    """The filter bar as it stands in a page's address; what is at its default is left out."""
+    shared = bar()
+    address = {} if shared.window == DEFAULT_WINDOW else {"window": shared.window}
+    return address | ({"engine": shared.engine} if shared.engine else {})
 
 
 def bar_with(own: Filters) -> Filters:

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from lakehouse_core.views.formatting import span
 from lakehouse_core.views.theme import look
-from pages.parts.charts import CATEGORIES, draw, ends, engine_scale, times
+from pages.parts.charts import CATEGORIES, draw, engine_scale, stacked
 
 if TYPE_CHECKING:
     from lakehouse_core.views.tables import SizeBucket
@@ -41,7 +40,7 @@ def file_sizes(buckets: tuple[SizeBucket, ...]) -> None:
                 "size:N",
                 sort=alt.SortField("order"),
                 title="size of a data file",
-                axis=alt.Axis(labelAngle=0),
+                axis=alt.Axis(labelAngle=0, labelOverlap=False, labelFontSize=11),
             ),
             y=alt.Y("files:Q", title="data files", axis=alt.Axis(tickMinStep=1)),
             color=alt.Color(
@@ -60,29 +59,19 @@ def file_sizes(buckets: tuple[SizeBucket, ...]) -> None:
 
 def commits_over_time(rows: pa.Table, window: Window) -> None:
     """Commits of a table, stacked by operation."""
-    unit = f"commits per {span(window.step)}"
-    chart = (
-        alt.Chart(ends(rows, window))
-        .mark_bar()
-        .encode(
-            x=times(window),
-            x2="bucket_end:T",
-            y=alt.Y("commits:Q", title=unit, stack="zero", axis=alt.Axis(tickMinStep=1)),
-            color=alt.Color(
-                "operation:N",
-                scale=alt.Scale(range=list(CATEGORIES)),
-                legend=alt.Legend(orient="top", title=None),
-            ),
-            tooltip=[
-                alt.Tooltip("utcyearmonthdatehoursminutes(bucket_at):T", title="from (UTC)"),
-                "operation:N",
-                "commits:Q",
-                alt.Tooltip("added_files:Q", title="files added"),
-                alt.Tooltip("deleted_files:Q", title="files removed"),
-            ],
-        )
+    by = alt.Color(
+        "operation:N",
+        scale=alt.Scale(range=list(CATEGORIES)),
+        legend=alt.Legend(orient="top", title=None),
     )
-    draw(chart, f"Stacked bars: {unit}, by operation")
+    tooltip = [
+        alt.Tooltip("operation:N", title="operation"),
+        alt.Tooltip("commits:Q", title="commits"),
+        alt.Tooltip("added_files:Q", title="files added"),
+        alt.Tooltip("deleted_files:Q", title="files removed"),
+    ]
+    chart = stacked(rows, window, "commits", by, tooltip)
+    draw(chart, "Stacked bars: commits over time, by operation")
 
 
 def structure_over_time(rows: pa.Table) -> None:
@@ -107,9 +96,9 @@ def structure_over_time(rows: pa.Table) -> None:
         .encode(
             x=alt.X(
                 "committed_at:T",
-                title="snapshot committed at (UTC)",
+                title="snapshot committed at, UTC",
                 scale=alt.Scale(type="utc"),
-                axis=alt.Axis(grid=False, labelOverlap=True, tickCount=8),
+                axis=alt.Axis(grid=False, labelOverlap=True, tickCount=8, format="%b %d, %H:%M"),
             ),
             y=alt.Y("files:Q", title="files", axis=alt.Axis(tickMinStep=1)),
             color=alt.Color(

@@ -41,7 +41,7 @@ def table_grid(tables: Sequence[TableView], key: str, on_select: Callable[[], No
             "score": st.column_config.ProgressColumn(
                 "Score", min_value=0, max_value=100, format="%.0f", help="100 is best."
             ),
-            "worst": wide("What hurts most"),
+            "worst": st.column_config.TextColumn("What hurts most", width=300),
             "files": counted("Data files"),
             "size": number("Size", "%.1f MiB"),
             "average": number("Average file", "%.1f MiB"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import random
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,9 +21,21 @@ from lakehouse_core.store.schema import schema_of
 from tests import factories
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from lakehouse_core.store.port import TelemetryStore
 
 ENGINES = {"duckdb": 90.0, "spark": 2_400.0, "trino": 620.0}  # typical milliseconds
+VERSIONS = {"duckdb": "1.5.5", "spark": "4.1.4", "trino": "476"}
+JOBS = {  # seconds between runs
+    "collect:trino": 10,
+    "collect:spark": 10,
+    "collect:duckdb": 5,
+    "collect:iceberg": 30,
+    "probe": 10,
+    "health": 30,
+    "retention": 3_600,
+}
 PEOPLE = ("ana", "bo", "chen", "dashboards", "etl_nightly")
 TEMPLATES: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
     (
@@ -108,6 +120,25 @@ def fill(store: TelemetryStore, now: datetime, *, queries: int = 900, seed: int 
         store.upsert(table, rows)
 
 
+def refresh(store: TelemetryStore, now: datetime) -> None:
+    """A moment later: every job has run again, every engine was probed again."""
+    again = [
+        factories.agent_run(
+            run_id=f"{agent}-at-{now:%H%M%S}",
+            agent=agent,
+            started_at=now - timedelta(seconds=2),
+            ended_at=now - timedelta(seconds=1),
+        )
+        for agent in JOBS
+    ]
+    probes = [
+        factories.engine_probe(engine_id=EngineId(engine), probed_at=now, version=version)
+        for engine, version in VERSIONS.items()
+    ]
+    store.upsert("agent_run", to_arrow("agent_run", again))
+    store.upsert("engine_probe", to_arrow("engine_probe", probes))
+
+
 def rows_of(table: str, values: list[dict[str, Any]]) -> pa.Table:
     """Rows of a table that has no record; columns not given are NULL."""
     return pa.Table.from_pylist(values, schema=schema_of(table))
@@ -135,7 +166,6 @@ def _engines(now: datetime) -> pa.Table:
 
 
 def _probes(now: datetime, rng: random.Random) -> list[Any]:
-    versions = {"duckdb": "1.5.5", "spark": "4.1.4", "trino": "476"}
     found = []
     for engine in ENGINES:
         for ago in range(0, 7_200, 60):
@@ -146,7 +176,7 @@ def _probes(now: datetime, rng: random.Random) -> list[Any]:
                     probed_at=now - timedelta(seconds=ago + 4),
                     observed=ObservedState.UNHEALTHY if is_down else ObservedState.HEALTHY,
                     detail="connection refused" if is_down else None,
-                    version=None if is_down else versions[engine],
+                    version=None if is_down else VERSIONS[engine],
                     latency_ms=None if is_down else rng.uniform(1, 30),
                     running_queries=rng.randrange(3),
                     queued_queries=0,
@@ -357,17 +387,8 @@ def _health(now: datetime) -> list[Any]:
 
 
 def _runs(now: datetime, rng: random.Random) -> list[Any]:
-    every = {
-        "collect:trino": 10,
-        "collect:spark": 10,
-        "collect:duckdb": 5,
-        "collect:iceberg": 30,
-        "probe": 10,
-        "health": 30,
-        "retention": 3_600,
-    }
     found = []
-    for agent, seconds in every.items():
+    for agent, seconds in JOBS.items():
         for number in range(40):
             started = now - timedelta(seconds=3 + seconds * number)
             is_bad = agent == "collect:trino" and 12 <= number < 15

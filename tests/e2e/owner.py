@@ -1,0 +1,59 @@
+"""A process that owns a filled store, as the agents process would: `python -m tests.e2e.owner`.
+
+Reads the configuration like every process of ours; keeps the rows fresh until it is told to stop.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from lakehouse_core.config import load_config, resolve_secret
+from lakehouse_core.domain.clock import utc_now
+from lakehouse_core.store.owner import OwnerStore, Tokens
+from tests.ui import scenario
+
+if TYPE_CHECKING:
+    from lakehouse_core.config import Config
+
+FRESH_SECONDS = 3
+
+
+def open_owner(config: Config) -> OwnerStore:
+    """The store of a configuration, served with the tokens it names."""
+    tokens = Tokens(
+        writer=resolve_secret(config.store.writer_token),
+        reader=resolve_secret(config.store.reader_token),
+    )
+    return OwnerStore.open(config.store, tokens=tokens)
+
+
+def write_tokens(config: Config) -> None:
+    """Make the token files that `lakehelm up` would make."""
+    folder = config.home / "secrets"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("store-writer", "store-reader"):
+        file = folder / name
+        file.write_text(f"{name}-of-a-test")
+        file.chmod(0o600)
+
+
+def main() -> None:
+    """Own the store until a signal comes."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    config = load_config().config
+    write_tokens(config)
+    with open_owner(config) as store:
+        scenario.fill(store, utc_now())
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        while not stop.wait(FRESH_SECONDS):
+            scenario.refresh(store, utc_now())
+
+
+if __name__ == "__main__":
+    main()

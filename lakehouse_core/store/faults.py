@@ -24,7 +24,13 @@ _FULL = ("No space left on device", "out of space", "Disk quota exceeded")
 _CONFLICT = ("Conflict on update", "Conflict on tuple deletion", "write-write conflict")
 _TOO_NEW = ("Trying to read a database file with version number",)
 # The system refused, which says nothing about the file.
-_SYSTEM = ("Cannot open file", "Permission denied", "Read-only file system", "Too many open files")
+_SYSTEM = (
+    "Cannot open file",
+    "Is a directory",
+    "Permission denied",
+    "Read-only file system",
+    "Too many open files",
+)
 _INVALIDATED = ("database has been invalidated", "database has been closed")
 
 

@@ -99,6 +99,11 @@ class OwnerStore:
         return cls.open(StoreConfig(**absolute))
 
     @property
+    def path(self) -> Path:
+        """The store file."""
+        return self._store.path
+
+    @property
     def schema_version(self) -> int:
         """The version of the schema."""
         return schema_version(self._connection.cursor())

@@ -1,11 +1,13 @@
 """A damaged store file: put aside, never deleted, and replaced by the best that is left.
 
-Tried in this order: the file without its write-ahead log, the backups from newest to oldest, an
-empty store. What the spool holds is replayed afterwards, as at every start.
+Tried in this order: the file with the sound part of its write-ahead log, the file without the log,
+the backups from newest to oldest, an empty store. What the spool holds is replayed afterwards, as
+at every start.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
     from lakehouse_core.config.models import StoreConfig
     from lakehouse_core.domain.clock import Clock
+
+_BAD_ENTRY = re.compile(r"Corrupt WAL file: entry at byte position (?P<position>\d+)")
 
 BACKUP_PATTERN = "telemetry-*.duckdb"
 
@@ -82,9 +86,10 @@ def _rebuild(
     store: StoreConfig, stamp: str, reason: str
 ) -> tuple[duckdb.DuckDBPyConnection, Recovery]:
     path = store.path
-    aside = [put_aside(wal_of(path), stamp)]
-    if aside[0] is not None:
-        connection = _try_open(store)
+    log = put_aside(wal_of(path), stamp)
+    aside = [log]
+    if log is not None:
+        connection = _open_with_sound_log(store, log, reason) or _try_open(store)
         if connection is not None:
             return connection, _recovery(reason, aside, path)
     aside.append(put_aside(path, stamp))
@@ -96,6 +101,19 @@ def _rebuild(
         aside.append(put_aside(path, f"{stamp}-{number}"))
         put_aside(wal_of(path), f"{stamp}-{number}")
     return open_file(path, store.memory_limit), _recovery(reason, aside, None)
+
+
+def _open_with_sound_log(
+    store: StoreConfig, log: Path, reason: str
+) -> duckdb.DuckDBPyConnection | None:
+    bad = _BAD_ENTRY.search(reason)
+    if bad is None:
+        return None
+    wal_of(store.path).write_bytes(log.read_bytes()[: int(bad["position"])])
+    connection = _try_open(store)
+    if connection is None:
+        wal_of(store.path).unlink()
+    return connection
 
 
 def _try_open(store: StoreConfig) -> duckdb.DuckDBPyConnection | None:

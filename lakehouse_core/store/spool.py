@@ -67,7 +67,8 @@ class Spool:
             self.create()
             pq.write_table(batch, path, compression="snappy")
         except (OSError, pa.ArrowException) as error:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
             raise StoreError(
                 f"A batch of {batch.num_rows} rows for {table} cannot be written to the spool "
                 f"{self.folder}: {error}. It was not acknowledged"

@@ -1,0 +1,73 @@
+"""Migrations: numbered, atomic, restartable; a newer store is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakehouse_core import duck
+from lakehouse_core.domain.errors import StoreError, StoreTooNewError
+from lakehouse_core.store.migrate import Migration, known_migrations, migrate, schema_version
+from lakehouse_core.store.owner import OwnerStore
+from lakehouse_core.store.tables import TABLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import duckdb
+
+    from lakehouse_core.config.models import StoreConfig
+
+FIRST = Migration(1, "0001_first", "CREATE TABLE a (i INTEGER); INSERT INTO a VALUES (1)")
+SECOND = Migration(2, "0002_second", "ALTER TABLE a ADD COLUMN j INTEGER; UPDATE a SET j = 2")
+BROKEN = Migration(2, "0002_broken", "INSERT INTO a VALUES (9); SELECT * FROM nowhere")
+
+
+def rows(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, ...]]:
+    return connection.execute("FROM a").fetchall()
+
+
+def test_a_new_store_gets_every_migration_once(store: OwnerStore) -> None:
+    assert store.schema_version == len(known_migrations())
+    found = store.read("SELECT version, name FROM schema_version ORDER BY 1").to_pylist()
+    assert [row["version"] for row in found] == list(range(1, len(known_migrations()) + 1))
+
+
+def test_every_table_of_the_upsert_path_exists(store: OwnerStore) -> None:
+    for name in TABLES:
+        assert store.read(f"SELECT * FROM {name}").num_rows == 0  # noqa: S608 known names
+
+
+def test_an_old_store_gets_only_what_it_lacks() -> None:
+    with duck.connect() as connection:
+        assert migrate(connection, [FIRST]) == 1
+        assert migrate(connection, [FIRST, SECOND]) == 2
+        assert migrate(connection, [FIRST, SECOND]) == 2
+        assert rows(connection) == [(1, 2)]
+
+
+def test_a_failed_migration_leaves_the_store_as_it_was_and_can_be_tried_again() -> None:
+    with duck.connect() as connection:
+        migrate(connection, [FIRST])
+        with pytest.raises(StoreError, match="0002_broken"):
+            migrate(connection, [FIRST, BROKEN])
+        assert (schema_version(connection), rows(connection)) == (1, [(1,)])
+        assert migrate(connection, [FIRST, SECOND]) == 2
+
+
+def test_a_store_of_a_newer_release_is_refused_and_not_touched(place: StoreConfig) -> None:
+    OwnerStore.open(place).close()
+    with duck.connect(place.path) as connection:
+        connection.execute("INSERT INTO schema_version VALUES (999, '0999_future', now())")
+    before = place.path.read_bytes()
+    with pytest.raises(StoreTooNewError, match=r"version 999.*upgrade Lakehelm"):
+        OwnerStore.open(place)
+    assert place.path.read_bytes() == before
+
+
+def test_gaps_in_the_numbers_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "0001_a.sql").write_text("SELECT 1")
+    (tmp_path / "0003_c.sql").write_text("SELECT 1")
+    with pytest.raises(StoreError, match="0001_a, 0003_c"):
+        known_migrations(tmp_path)

@@ -25,16 +25,14 @@ PAGES = {
 
 
 def menu() -> None:
-    """The sections of the sidebar; links carry the filter bar along.
+    """The sections of the sidebar.
 
     Not the built-in menu: the icon of its current page is fetched from another host for the tab.
     """
     for section, entries in PAGES.items():
         st.sidebar.caption(section)
         for entry, icon in entries.items():
-            st.sidebar.page_link(
-                entry, icon=f":material/{icon}:", query_params=session.bar_in_address()
-            )
+            st.sidebar.page_link(entry, icon=f":material/{icon}:")
 
 
 def filter_bar(title: str) -> None:

@@ -66,8 +66,8 @@ def held() -> None:
         {
             "table": "Table",
             "rows": cells.counted("Rows"),
-            "oldest": cells.time_of("Oldest"),
-            "newest": cells.time_of("Newest"),
+            "oldest": cells.short_time_of("Oldest"),
+            "newest": cells.short_time_of("Newest"),
         },
     )
     st.caption(f"{f.count(facts.row_count)} rows, file {f.size(facts.file_bytes)}, read just now.")

@@ -63,7 +63,7 @@ class Change:
         title: what happened, to which object.
         detail: the numbers or the message behind it.
         page: the page with the evidence.
-        query: the filters to open the page with.
+        query: what to open the page with, beside the filter bar, which every link keeps.
     """
 
     kind: ChangeKind
@@ -96,7 +96,7 @@ def new_failures(
 def what_changed(store: TelemetryStore, filters: Filters, window: Window) -> tuple[Change, ...]:
     """All changes of the window: what got worse first, then latest first."""
     found = [
-        *(_of_failure(failure, filters) for failure in new_failures(store, filters, window)),
+        *(_of_failure(failure) for failure in new_failures(store, filters, window)),
         *(_of_table(change) for change in health.state_changes(store, window)),
         *(_of_engine(change) for change in engines.state_changes(store, filters, window)),
     ]
@@ -104,7 +104,7 @@ def what_changed(store: TelemetryStore, filters: Filters, window: Window) -> tup
     return tuple(found)
 
 
-def _of_failure(failure: NewFailure, filters: Filters) -> Change:
+def _of_failure(failure: NewFailure) -> Change:
     times = "once" if failure.failures == 1 else f"{count(failure.failures)} times"
     what = failure.error_class or "Unclassified error"
     whom = f"{failure.users} users" if failure.users > 1 else failure.user_name or "somebody"
@@ -115,12 +115,7 @@ def _of_failure(failure: NewFailure, filters: Filters) -> Change:
         title=f"{what} on {failure.engine_id}, {times}, by {whom}",
         detail=failure.error_message or "The engine gave no message.",
         page="query_history",
-        query=(
-            ("window", filters.window),
-            ("engine", failure.engine_id),
-            ("status", "failed"),
-            ("query", f"{failure.engine_id}:{failure.query_id}"),
-        ),
+        query=(("status", "failed"), ("query", f"{failure.engine_id}:{failure.query_id}")),
     )
 
 
@@ -144,7 +139,7 @@ def _of_engine(change: engines.EngineChange) -> Change:
         title=f"{change.engine_id} turned {change.after}",
         detail=change.detail or f"It was {change.before}; {_times(change.changes)} in the window.",
         page="engines",
-        query=(("engine", change.engine_id),),
+        query=(),
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.parts.cells import counted, number, show, state_word, time_of, wide
+from pages.parts.cells import counted, number, short_time_of, show, state_word, time_of, wide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,9 +32,9 @@ def agent_grid(agents: Sequence[AgentView]) -> None:
                 "failed": view.last.failed_runs if view.last else 0,
                 "rows": view.last.rows_written if view.last else 0,
                 "letters": view.last.dead_letters if view.last else 0,
-                "event": view.last.newest_event_at if view.last else None,
                 "error": view.last.last_error if view.last else None,
                 "errored": view.last.errored_at if view.last else None,
+                "event": view.last.newest_event_at if view.last else None,
             }
             for view in agents
         ],
@@ -43,15 +43,15 @@ def agent_grid(agents: Sequence[AgentView]) -> None:
             "state": "State",
             "lag": number("Lag", "%.0f s", "Since the start of the last run that succeeded."),
             "every": number("Every", "%.0f s"),
-            "last": time_of("Last run"),
-            "next": time_of("Next due"),
+            "last": short_time_of("Last run"),
+            "next": short_time_of("Next due"),
             "runs": counted("Runs"),
             "failed": counted("Failed runs"),
             "rows": counted("Rows written"),
             "letters": counted("Dead letters"),
-            "event": time_of("Newest event"),
+            "event": short_time_of("Newest event"),
             "error": wide("Last error"),
-            "errored": time_of("Last error at"),
+            "errored": short_time_of("Last error at"),
         },
     )
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _MIB = 2**20
 _TIME = "YYYY-MM-DD HH:mm:ss"
+_SHORT_TIME = "MMM D, HH:mm:ss"
 
 
 def number(label: str, unit: str, note: str | None = None) -> Any:
@@ -29,6 +30,11 @@ def counted(label: str, note: str | None = None) -> Any:
 def time_of(label: str) -> Any:
     """A column of times, in UTC."""
     return st.column_config.DatetimeColumn(f"{label} (UTC)", format=_TIME, timezone="UTC")
+
+
+def short_time_of(label: str) -> Any:
+    """A column of times of the last days, in UTC."""
+    return st.column_config.DatetimeColumn(f"{label} (UTC)", format=_SHORT_TIME, timezone="UTC")
 
 
 def wide(label: str) -> Any:

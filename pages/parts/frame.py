@@ -51,6 +51,7 @@ def caption(basis: str, *feeds: str) -> None:
 def banner() -> None:
     """Says which profile this is, where it matters."""
     profile = session.config().profile
+    st.sidebar.space("small")
     if profile == "demo":
         st.sidebar.info(
             "Demo profile: real engines and a real lake on this machine, with a made-up workload.",

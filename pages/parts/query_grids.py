@@ -55,7 +55,7 @@ def query_grid(rows: Sequence[QueryRow], key: str, on_select: Callable[[], None]
             "kind": "Kind",
             "scanned": number("Scanned", "%.1f MiB", "Empty: the engine did not say."),
             "rows": counted("Rows returned"),
-            "error": "Error class",
+            "error": st.column_config.TextColumn("Error class", width=190),
             "sql": wide("SQL"),
             "tags": st.column_config.ListColumn("Tags"),
             "origin": st.column_config.TextColumn(

@@ -97,13 +97,6 @@ def bar() -> Filters:
     return Filters(window=state.get("window") or DEFAULT_WINDOW, engine=state.get("engine"))
 
 
-def bar_in_address() -> dict[str, str]:
-    """The filter bar as it stands in a page's address; what is at its default is left out."""
-    shared = bar()
-    address = {} if shared.window == DEFAULT_WINDOW else {"window": shared.window}
-    return address | ({"engine": shared.engine} if shared.engine else {})
-
-
 def bar_with(own: Filters) -> Filters:
     """A page's own filters under the window and engine of the filter bar."""
     shared = bar()

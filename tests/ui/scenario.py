@@ -392,6 +392,7 @@ def _runs(now: datetime, rng: random.Random) -> list[Any]:
         for number in range(40):
             started = now - timedelta(seconds=3 + seconds * number)
             is_bad = agent == "collect:trino" and 12 <= number < 15
+            has_letters = agent == "collect:duckdb" and number == 20
             found.append(
                 factories.agent_run(
                     run_id=f"{agent}-{number}",
@@ -400,6 +401,7 @@ def _runs(now: datetime, rng: random.Random) -> list[Any]:
                     ended_at=started + timedelta(milliseconds=rng.randrange(20, 900)),
                     outcome="failed" if is_bad else "ok",
                     rows_written=0 if is_bad else rng.choice((0, 0, 3, 18)),
+                    dead_letters=2 if has_letters else 0,
                     error="Trino at 127.0.0.1:8085 does not answer" if is_bad else None,
                 )
             )

@@ -40,8 +40,10 @@ class Tools:
 
 def port_uses(config: Config) -> list[PortUse]:
     """Every port a run with this configuration listens on."""
+    host, port, key = config.store.host, config.store.port, "store.port"
     uses = [
-        PortUse(process=AGENTS, host=config.store.host, port=config.store.port, key="store.port")
+        PortUse(process="the store's writers", host=host, port=port, key=key),
+        PortUse(process="the store's readers", host=host, port=port + 1, key=key, offset=1),
     ]
     spark = spark_engine(config)
     if spark is not None and spark[1].managed:

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortUse:
-    """A port one of our processes will listen on, and the configuration key that sets it."""
+    """A port one of our processes will listen on, and the configuration key that sets it.
+
+    `offset` tells how far the port is from the key's value: some servers take the next one too.
+    """
 
     process: str
     host: str
     port: int
     key: str
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     # Gets the process id; returns None when ready, else what is still missing.
     ReadyCheck = Callable[[int], str | None]
+    # Judges an HTTP answer (status, body) the same way.
+    Accept = Callable[[int, bytes], str | None]
 
 TIMEOUT_SECONDS = 2.0
 
@@ -23,41 +25,48 @@ def port_open(host: str, port: int) -> ReadyCheck:
     """Ready when the process itself listens on the port and a connection succeeds."""
 
     def check(pid: int) -> str | None:
-        try:
-            socket.create_connection((host, port), TIMEOUT_SECONDS).close()
-        except OSError:
-            return f"nothing listens on {host}:{port}"
-        if not listens(pid, port):
+        missing = port_answer(host, port)
+        if missing is None and not listens(pid, port):
             return f"another program listens on {host}:{port}"
-        return None
+        return missing
 
     return check
 
 
-def http_answers(
-    host: str, port: int, path: str, accept: Callable[[int, bytes], str | None] | None = None
-) -> ReadyCheck:
+def port_answer(host: str, port: int) -> str | None:
+    """None when a connection to the port succeeds; else what is wrong."""
+    try:
+        socket.create_connection((host, port), TIMEOUT_SECONDS).close()
+    except OSError as error:
+        return f"nothing answers on {host}:{port} ({type(error).__name__})"
+    return None
+
+
+def http_answers(host: str, port: int, path: str, accept: Accept | None = None) -> ReadyCheck:
     """Ready when the process itself answers the path with 200, or as `accept` says."""
     is_listening = port_open(host, port)
 
     def check(pid: int) -> str | None:
         missing = is_listening(pid)
-        if missing is not None:
-            return missing
-        connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
-        try:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            status, body = response.status, response.read()
-        except (OSError, http.client.HTTPException) as error:
-            return f"{path} on {host}:{port} does not answer ({type(error).__name__})"
-        finally:
-            connection.close()
-        if accept is not None:
-            return accept(status, body)
-        return None if status == 200 else f"{path} on {host}:{port} answers {status}"
+        return missing if missing is not None else http_answer(host, port, path, accept)
 
     return check
+
+
+def http_answer(host: str, port: int, path: str, accept: Accept | None = None) -> str | None:
+    """None when the path is answered with 200, or as `accept` says; else what is wrong."""
+    connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        status, body = response.status, response.read()
+    except (OSError, http.client.HTTPException) as error:
+        return f"{path} on {host}:{port} does not answer ({type(error).__name__})"
+    finally:
+        connection.close()
+    if accept is not None:
+        return accept(status, body)
+    return None if status == 200 else f"{path} on {host}:{port} answers {status}"
 
 
 def file_exists(path: Path) -> ReadyCheck:

@@ -1,0 +1,135 @@
+"""When jobs run: one at a time each, late ones once, failing ones less often.
+
+APScheduler reckons in wall-clock time. A clock that jumps ahead, or a machine that slept, leaves
+many runs overdue: they are coalesced into one. A clock that is set back would leave every job
+waiting for a time that is far away: `keep_in_step` notices and starts the waiting anew.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.jobstores.base import JobLookupError
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.interval import IntervalTrigger
+
+from agents.backoff import BackOff
+from lakehouse_core.domain.clock import Clock, utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from lakehouse_core.domain.agent import AgentRun
+
+SET_BACK = timedelta(seconds=5)
+_MAX_JITTER_SECONDS = 2.0
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduledJob:
+    """A job: its name, how often, and the function that runs it once and records the run."""
+
+    name: str
+    every: timedelta
+    run: Callable[[], AgentRun]
+
+
+class Scheduler:
+    """Runs jobs in threads of this process until it is stopped."""
+
+    def __init__(
+        self, jobs: Sequence[ScheduledJob], *, clock: Clock = utc_now, seed: int | None = None
+    ) -> None:
+        self._jobs = {job.name: job for job in jobs}
+        self._failures = dict.fromkeys(self._jobs, 0)
+        self._luck = random.Random(seed)  # noqa: S311 jitter, not a secret
+        self._clock = clock
+        self._running: set[str] = set()
+        self._lock = threading.Lock()
+        self._seen = (clock(), time.monotonic())
+        self._scheduler = BackgroundScheduler(
+            timezone=UTC,
+            # A thread for each job: one that hangs keeps no other from running.
+            executors={"default": ThreadPoolExecutor(max(1, len(jobs)))},
+            # However late, run: what a job missed is what it collects now. Once, not once per miss.
+            job_defaults={"max_instances": 1, "coalesce": True, "misfire_grace_time": None},
+        )
+
+    def start(self) -> None:
+        """Run every job now, then at its interval."""
+        now = self._clock()
+        for job in self._jobs.values():
+            seconds = job.every.total_seconds()
+            self._scheduler.add_job(
+                self._run,
+                IntervalTrigger(
+                    seconds=seconds,
+                    timezone=UTC,
+                    jitter=min(_MAX_JITTER_SECONDS, seconds / 10),
+                ),
+                args=(job,),
+                id=job.name,
+                next_run_time=now,
+            )
+        self._scheduler.start()
+
+    def keep_in_step(self) -> bool:
+        """Notice a wall clock that was set back, and let every job run soon; call it often."""
+        before, mark = self._seen
+        now, tick = self._clock(), time.monotonic()
+        self._seen = (now, tick)
+        if before + timedelta(seconds=tick - mark) - now < SET_BACK:
+            return False
+        _log.warning("scheduler.clock_set_back", seconds=round((before - now).total_seconds()))
+        for name in self._jobs:
+            self._next_at(name, now)
+        return True
+
+    @property
+    def running(self) -> frozenset[str]:
+        """The jobs that run at this moment."""
+        with self._lock:
+            return frozenset(self._running)
+
+    def next_runs(self) -> dict[str, datetime | None]:
+        """When each job is due next."""
+        return {job.id: job.next_run_time for job in self._scheduler.get_jobs()}
+
+    def stop(self, patience: timedelta) -> bool:
+        """Start nothing more and wait for what runs; False when something still does."""
+        self._scheduler.pause()
+        deadline = time.monotonic() + patience.total_seconds()
+        while self.running and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self._scheduler.shutdown(wait=not self.running)
+        return not self.running
+
+    def _run(self, job: ScheduledJob) -> None:
+        with self._lock:
+            self._running.add(job.name)
+        try:
+            run = job.run()
+        finally:
+            with self._lock:
+                self._running.discard(job.name)
+        if run.outcome != "failed":
+            self._failures[job.name] = 0
+            return
+        self._failures[job.name] += 1
+        delay = BackOff(job.every).delay(self._failures[job.name], self._luck)
+        self._next_at(job.name, self._clock() + delay)
+
+    def _next_at(self, name: str, at: datetime) -> None:
+        try:
+            self._scheduler.modify_job(name, next_run_time=at)
+        except JobLookupError:
+            _log.debug("scheduler.stopped", job=name)  # it was stopped while the job ran

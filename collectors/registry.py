@@ -1,0 +1,87 @@
+"""From configuration to sources: each bears its engine's name; the catalogs' is `iceberg`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakehouse_core.config.models import CollectConfig
+from lakehouse_core.domain.clock import Clock, utc_now
+from lakehouse_core.domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collectors.base import Source
+    from lakehouse_core.config.models import Config
+    from lakehouse_core.store.port import TelemetryStore
+
+LAKE_SOURCE = "iceberg"
+
+
+def source_names(config: Config) -> tuple[str, ...]:
+    """The sources that are configured and switched on."""
+    return tuple(
+        name
+        for name, settings in config.collect.items()
+        if settings.enabled and (name not in config.engines or config.engines[name].enabled)
+    )
+
+
+def collect_settings(config: Config, name: str) -> CollectConfig:
+    """How a source is collected; the defaults when the configuration does not say."""
+    return config.collect.get(name, CollectConfig())
+
+
+def build_source(
+    name: str, config: Config, store: TelemetryStore, clock: Clock = utc_now
+) -> Source:
+    """Make a source ready to be pulled; nothing is contacted yet.
+
+    Raises:
+        ConfigError: there is no such source, or a secret it needs is missing.
+    """
+    if name == LAKE_SOURCE:
+        from collectors.iceberg.source import iceberg_source  # noqa: PLC0415 only when wanted
+
+        return iceberg_source(config, store, clock)
+    engine = config.engines.get(name)
+    if engine is None:
+        known = ", ".join((*config.engines, LAKE_SOURCE))
+        raise ConfigError(f"there is no source {name!r}; the configuration knows {known}")
+    return _LOADERS[engine.type](name, engine, collect_settings(config, name), clock)
+
+
+# Each loader imports its adapter itself, so that one that cannot be imported harms only itself.
+
+
+def _trino(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Source:
+    from collectors.trino.config import trino_settings  # noqa: PLC0415
+    from collectors.trino.source import TrinoSource  # noqa: PLC0415
+    from collectors.understanding import Understanding  # noqa: PLC0415
+    from lakehouse_core.config.secrets import resolve_secret  # noqa: PLC0415
+
+    password = resolve_secret(engine.password) if engine.password is not None else None
+    return TrinoSource(trino_settings(name, engine, collect, password), Understanding(), clock)
+
+
+def _spark(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Source:
+    from collectors.spark.config import event_log_settings  # noqa: PLC0415
+    from collectors.spark.source import EventLogSource  # noqa: PLC0415
+    from collectors.understanding import Understanding  # noqa: PLC0415
+
+    return EventLogSource(event_log_settings(name, engine, collect), Understanding(), clock)
+
+
+def _duckdb(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Source:
+    from collectors.duckdb.config import journal_settings  # noqa: PLC0415
+    from collectors.duckdb.source import JournalSource  # noqa: PLC0415
+    from collectors.understanding import Understanding  # noqa: PLC0415
+
+    return JournalSource(journal_settings(name, engine, collect), Understanding(), clock)
+
+
+_LOADERS: dict[str, Callable[[str, Any, CollectConfig, Clock], Source]] = {
+    "trino": _trino,
+    "spark": _spark,
+    "duckdb": _duckdb,
+}

@@ -29,8 +29,13 @@ def to_observed(
     default_catalog: str | None,
     collected_at: datetime,
 ) -> Observed:
-    """The event of a tracked query as it stands."""
-    status = QueryStatus(query.status)
+    """The event of a tracked query as it stands.
+
+    A query runs until nothing more can come in about it: a final row is sent once, complete, and
+    so it does not matter in which order rows reach the store.
+    """
+    status = QueryStatus(query.status) if query.is_done else QueryStatus.RUNNING
+    ended = query.ended if query.is_done else None
     event = QueryEvent(
         engine_id=engine_id,
         query_id=query.key,
@@ -43,14 +48,14 @@ def to_observed(
         source=_source(query),
         tags=tuple(query.tags),
         started_at=_time(query.ready) if query.ready is not None else None,
-        ended_at=_time(query.ended) if query.ended is not None else None,
+        ended_at=_time(ended) if ended is not None else None,
         planning_ms=_span(query.submitted, query.ready) if query.is_operation else None,
-        execution_ms=_span(query.ready, query.ended),
-        elapsed_ms=_span(query.submitted, query.ended),
+        execution_ms=_span(query.ready, ended),
+        elapsed_ms=_span(query.submitted, ended),
         rows_returned=query.rows_returned,
         snapshot_ids=tuple(query.snapshots),
         **_measures(query),
-        **_error(query),
+        **(_error(query) if query.is_done else {}),
     )
     return Observed(event, application.catalog or default_catalog)
 

@@ -66,14 +66,14 @@ class Tracker:
 
     def take_changed(self) -> list[TrackedQuery]:
         """The queries that changed since the last call; those that are done are forgotten."""
+        overdue = len(self.queries) - self._limit
+        for query in self._oldest_first()[: max(0, overdue)]:
+            self._let_go(query)
         changed = list(self._changed.values())
         self._changed = {}
         for query in changed:
             if query.is_done:
                 self._forget(query)
-        overdue = len(self.queries) - self._limit
-        for query in self._oldest_first()[: max(0, overdue)]:
-            self._forget(query)
         return changed
 
     def abandon(self, reason: str) -> None:
@@ -82,8 +82,7 @@ class Tracker:
             if query.status == "running":
                 query.status, query.error = "failed", reason
                 query.ended = self.application.last_event
-            query.is_closed, query.open_executions, query.open_tasks = True, [], 0
-            self._touch(query)
+            self._let_go(query)
         self.application.is_over = True
 
     # -- state -----------------------------------------------------------------------------------
@@ -297,6 +296,13 @@ class Tracker:
 
     def _touch(self, query: TrackedQuery) -> None:
         self._changed[query.key] = query
+
+    def _let_go(self, query: TrackedQuery) -> None:
+        """Wait for nothing more about a query."""
+        if query.status == "running":
+            query.status, query.error = "failed", "its end was not found in the event log"
+        query.is_closed, query.open_executions, query.open_tasks = True, [], 0
+        self._touch(query)
 
     def _forget(self, query: TrackedQuery) -> None:
         self.queries.pop(query.key, None)

@@ -37,10 +37,9 @@ def trino_settings(
     engine_id: str, engine: TrinoEngine, collect: CollectConfig, password: str | None
 ) -> TrinoSettings:
     """The settings of a configured engine; the caller resolves the password's reference."""
-    host = f"[{engine.host}]" if ":" in engine.host else engine.host
     return TrinoSettings(
         engine_id=EngineId(engine_id),
-        url=f"{engine.scheme}://{host}:{engine.port}",
+        url=engine.url,
         user=engine.user,
         password=password,
         overlap=collect.overlap,

@@ -97,10 +97,12 @@ class TrinoSource:
             if is_final(basic):  # it does not get better; one that runs is looked at again
                 position.settle(query_id)
             return
+        if self._may_change(detail, observed.event.ended_at):
+            return  # looked at again: a final row is sent once, with its final figures
         haul.observed.append(observed)
         if observed.event.status.revision < 2:
             position.running[query_id] = to_json(self._understanding.event(observed))
-        elif not self._may_change(detail, observed.event.ended_at):
+        else:
             position.settle(query_id)
 
     def _observe(self, basic: Mapping[str, Any], detail: Mapping[str, Any] | None) -> Observed:

@@ -78,6 +78,11 @@ class EngineBase(Section):
     max_running: Count = 4
     display_name: str | None = None
 
+    @property
+    def url(self) -> str | None:
+        """Where clients reach it; None when it runs inside our processes."""
+        return None
+
 
 class DuckDBEngine(EngineBase):
     """DuckDB, embedded in our processes."""
@@ -100,6 +105,11 @@ class SparkEngine(EngineBase):
     driver_memory: ByteSize = 3 * 2**30
     event_log: FilePath = Path("history/spark")
     conf: dict[str, SettingText] = {}
+
+    @property
+    def url(self) -> str:
+        """Where Spark Connect clients reach it."""
+        return f"sc://{_in_url(self.host)}:{self.port}"
 
 
 class TrinoEngine(EngineBase):

@@ -16,6 +16,7 @@ from collectors.iceberg.config import iceberg_settings
 from collectors.iceberg.known import known_tables
 from collectors.iceberg.mapping import SOURCE
 from collectors.iceberg.sweep import CatalogSweep
+from lakehouse_core.catalog.avro_reader import AvroReader
 from lakehouse_core.catalog.loader import open_catalog
 from lakehouse_core.domain.agent import Watermark
 from lakehouse_core.domain.clock import utc_now
@@ -50,7 +51,8 @@ class IcebergSource:
         known: Callable[[], Mapping[str, KnownTable]],
         clock: Clock = utc_now,
     ) -> None:
-        self._sweeps = [CatalogSweep(catalog, settings, clock) for catalog in catalogs]
+        self._avro = AvroReader()
+        self._sweeps = [CatalogSweep(one, settings, self._avro, clock) for one in catalogs]
         self._settings = settings
         self._known = known
         self._clock = clock
@@ -79,9 +81,8 @@ class IcebergSource:
         )
 
     def close(self) -> None:
-        """Release what the sweeps hold."""
-        for sweep in self._sweeps:
-            sweep.close()
+        """Release DuckDB; the source may be used again."""
+        self._avro.close()
 
 
 def iceberg_source(config: Config, store: TelemetryStore, clock: Clock = utc_now) -> IcebergSource:

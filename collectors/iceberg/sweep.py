@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from collectors.iceberg.config import IcebergSettings
     from collectors.iceberg.known import KnownTable
+    from lakehouse_core.catalog.avro_reader import AvroReader
     from lakehouse_core.catalog.measure import Reading
     from lakehouse_core.catalog.port import LakeCatalog
     from lakehouse_core.domain.agent import DeadLetter
@@ -59,11 +60,13 @@ class Changes:
 class CatalogSweep:
     """Compares one catalog with what the store knows of it, again and again."""
 
-    def __init__(self, catalog: LakeCatalog, settings: IcebergSettings, clock: Clock) -> None:
+    def __init__(
+        self, catalog: LakeCatalog, settings: IcebergSettings, avro: AvroReader, clock: Clock
+    ) -> None:
         self._catalog = catalog
         self._settings = settings
         self._clock = clock
-        self._reader = TableReader(catalog, settings.cache / catalog.name)
+        self._reader = TableReader(catalog, settings.cache / catalog.name, avro)
         self._verified_at: dict[str, datetime] = {}
 
     def run(self, known: Mapping[str, KnownTable], *, is_anew: bool) -> Iterator[Batch]:
@@ -98,10 +101,6 @@ class CatalogSweep:
             and table_id not in names
         ]
         yield from changes.batches()
-
-    def close(self) -> None:
-        """Release the reader."""
-        self._reader.close()
 
     def _is_unchanged(self, table: TableName, location: str, before: KnownTable | None) -> bool:
         if before is None or before.table.dropped_at or before.table.error:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakehouse_core.catalog.entries import ENTRY_SCHEMA, read_entries
 from lakehouse_core.catalog.files import slim
-from lakehouse_core.catalog.location import file_size
+from lakehouse_core.catalog.location import file_size, unreadable
 from lakehouse_core.catalog.segments import Run, SegmentStore
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ManifestCache:
             MetadataUnreadableError: a manifest is missing or broken; names it.
         """
         with self._lock:
-            wanted = {one.path: file_size(one.path) for one in manifests}
+            wanted = {one.path: _checked_size(one) for one in manifests}
             found = dict(self._from_memory(table_uuid, wanted, sort_field))
             missing = {path: size for path, size in wanted.items() if path not in found}
             if missing:
@@ -129,6 +129,15 @@ class ManifestCache:
             _, oldest = self._held.popitem(last=False)
             total -= oldest.rows.nbytes
         return rows, [run.rows for run, _ in found]
+
+
+def _checked_size(manifest: Manifest) -> int:
+    """The size of the file; one cut at the edge of an Avro block shows in nothing else."""
+    size = file_size(manifest.path)
+    if size < manifest.length:
+        reason = f"it is {size} bytes long and was written with {manifest.length}"
+        raise unreadable(manifest.path, reason)
+    return size
 
 
 def _portions(missing: Mapping[str, int]) -> Iterator[list[str]]:

@@ -36,6 +36,8 @@ def read_manifest_list(reader: AvroReader, metadata: TableMetadata) -> list[Mani
         return []
     location = _location(metadata.current, metadata.location)
     rows = [row for part in reader.read([location]) for row in part.rows.to_pylist()]
+    if not rows and metadata.current.summary.get("total-data-files", "0") != "0":
+        raise unreadable(location, "it lists no manifests, but the snapshot has data files")
     try:
         return [
             Manifest(

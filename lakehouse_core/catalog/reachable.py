@@ -6,6 +6,7 @@ looked at instead: there, and of the size they had when they were read.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import uuid
@@ -44,7 +45,8 @@ class ReachableFiles:
             aside.replace(path)
         except OSError as error:
             _log.warning("manifest cache cannot be written", file=str(path), error=str(error))
-            aside.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                aside.unlink()
 
     def is_intact(self, table_id: str, location: str) -> bool:
         """Whether all files behind this location are known and as they were.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakehouse_core.catalog.avro_reader import AvroReader
 from lakehouse_core.catalog.cache import ManifestCache
 from lakehouse_core.catalog.files import live_files
 from lakehouse_core.catalog.manifest_list import read_manifest_list
@@ -16,6 +15,7 @@ from lakehouse_core.domain.errors import MetadataUnreadableError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from lakehouse_core.catalog.avro_reader import AvroReader
     from lakehouse_core.catalog.port import LakeCatalog
     from lakehouse_core.domain.table import TableName
 
@@ -31,9 +31,9 @@ class TableReader:
     metrics = measure(reading, small_file_bytes=32 * MIB, collected_at=utc_now())
     """
 
-    def __init__(self, catalog: LakeCatalog, cache: Path) -> None:
+    def __init__(self, catalog: LakeCatalog, cache: Path, avro: AvroReader) -> None:
         self._catalog = catalog
-        self._avro = AvroReader()
+        self._avro = avro
         self._manifests = ManifestCache(self._avro, cache / "manifests")
         self._reachable = ReachableFiles(cache / "reachable")
 
@@ -64,10 +64,6 @@ class TableReader:
     def is_intact(self, table: TableName, location: str) -> bool:
         """Whether a table whose location did not change can be left alone."""
         return self._reachable.is_intact(str(table), location)
-
-    def close(self) -> None:
-        """Release DuckDB; files on disk stay."""
-        self._avro.close()
 
     def _read(self, table: TableName, location: str) -> Reading:
         metadata = read_metadata(location)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.engine import ObservedState
+from lakehouse_core.views.freshness import is_late
 from lakehouse_core.views.red import Red, red_in
 from lakehouse_core.views.rows import records
 
@@ -123,7 +124,7 @@ class EngineName:
 def list_engines(
     store: TelemetryStore, filters: Filters, clock: Clock, *, probe_every: timedelta
 ) -> EngineList:
-    """Every registered engine; an observation older than two probe intervals is stale."""
+    """Every registered engine; an observation that is overdue is stale."""
     now = clock()
     window = filters.window_at(now)
     bar = filters.only_engine()
@@ -134,7 +135,7 @@ def list_engines(
         engines=tuple(
             EngineView(
                 engine=row,
-                probe_is_stale=row.probed_at is None or now - row.probed_at > 2 * probe_every,
+                probe_is_stale=is_late(now - row.probed_at if row.probed_at else None, probe_every),
                 served=served.of(row.engine_id),
             )
             for row in rows

@@ -49,7 +49,7 @@ class JobFreshness:
     @property
     def is_stale(self) -> bool:
         """Whether it missed two of its intervals (and 30 s), or never succeeded."""
-        return self.age is None or self.age > max(2 * self.job.every, _PATIENCE)
+        return is_late(self.age, self.job.every)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +100,11 @@ class Freshness:
             for job in self.stale
         )
         return f"These figures may be old: {late}. The agents page has the reason."
+
+
+def is_late(age: timedelta | None, every: timedelta) -> bool:
+    """Whether something done every so often is overdue: two intervals and 30 s, or never done."""
+    return age is None or age > max(2 * every, _PATIENCE)
 
 
 def jobs(config: Config) -> tuple[Job, ...]:

@@ -1,0 +1,1 @@
+"""Tests of lakehouse_core.views."""

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakehouse_core.domain.errors import NotFoundError
+from lakehouse_core.domain.query import EngineId, QueryStatus, TemplateId
+from lakehouse_core.views.filters import Filters
+from lakehouse_core.views.queries import list_queries, running_now, show_query
+from tests.factories import NOW, query_event
+from tests.unit.views.conftest import clock
+
+if TYPE_CHECKING:
+    from tests.unit.views.conftest import Shelf
+
+HOUR = Filters(window="1h")
+
+
+def ago(minutes: float) -> dict[str, object]:
+    return {"submitted_at": NOW - timedelta(minutes=minutes)}
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        (Filters(window="1h", engine="trino"), {"query-1"}),
+        (Filters(window="1h", status="failed"), {"query-2"}),
+        (Filters(window="1h", user="bo"), {"query-2"}),
+        (Filters(window="1h", tag="team:bi"), {"query-1"}),
+        (Filters(window="1h", text="LINEITEM"), {"query-1"}),
+        (Filters(window="1h", text="out of memory"), {"query-2"}),
+        (Filters(window="1h", text="query-3"), {"query-3"}),
+        (Filters(window="1h", text="100%"), {"query-3"}),
+        (Filters(window="1h", text="'; DROP TABLE query_event; --"), set()),
+        (Filters(window="1h", engine="", user="  "), {"query-1", "query-2", "query-3"}),
+    ],
+)
+def test_filters_are_exact_for_names_and_literal_for_text(
+    store: Shelf, filters: Filters, found: set[str]
+) -> None:
+    store.add(
+        "query_event",
+        query_event(**ago(1), query_id="query-1", engine_id=EngineId("trino"), tags=("team:bi",),
+                    sql_text="select * from lineitem"),
+        query_event(**ago(2), query_id="query-2", user_name="bo", status=QueryStatus.FAILED,
+                    sql_text=None, error_message="Out of memory"),
+        query_event(**ago(3), query_id="query-3", sql_text="select '100%'", user_name=None),
+    )  # fmt: skip
+    seen = list_queries(store, filters, clock)
+    assert {row.query_id for row in seen.rows} == found
+    assert seen.total == len(found)
+
+
+def test_history_is_newest_first_and_paged(store: Shelf) -> None:
+    store.add("query_event", *(query_event(**ago(n), query_id=f"q{n:02d}") for n in range(1, 26)))
+    first = list_queries(store, HOUR, clock, limit=10)
+    last = list_queries(store, HOUR, clock, limit=10, offset=20)
+    assert [row.query_id for row in first.rows] == [f"q{n:02d}" for n in range(1, 11)]
+    assert [row.query_id for row in last.rows] == [f"q{n:02d}" for n in range(21, 26)]
+    assert first.total == last.total == 25
+
+
+def test_long_texts_are_cut_in_the_list_and_whole_in_the_detail(store: Shelf) -> None:
+    text = "SELECT " + "x, " * 5_000 + "y FROM t"
+    store.add("query_event", query_event(**ago(1), query_id="long", sql_text=text))
+    row = list_queries(store, HOUR, clock).rows[0]
+    assert row.sql_text is not None
+    assert len(row.sql_text) == 300
+    assert show_query(store, "duckdb", "long").event.sql_text == text
+
+
+def test_what_the_engine_did_not_say_stays_unknown(store: Shelf) -> None:
+    event = query_event(**ago(1), query_id="q", bytes_scanned=None, user_name=None, tags=())
+    store.add("query_event", event)
+    row = list_queries(store, HOUR, clock).rows[0]
+    assert (row.bytes_scanned, row.user_name) == (None, None)
+    assert show_query(store, "duckdb", "q").event == event
+
+
+def test_detail_has_template_and_columns_by_role(store: Shelf) -> None:
+    store.add("query_event", query_event(**ago(1), query_id="q", template_id=TemplateId("t1")))
+    store.add_rows(
+        "query_template",
+        {
+            "template_id": "t1",
+            "dialect": "duckdb",
+            "template": "SELECT a FROM t WHERE b = ?",
+            "statement_kind": "select",
+            "parse_error": None,
+            "seen_at": NOW,
+        },
+    )
+    store.add_rows(
+        "column_usage",
+        *(
+            {"template_id": "t1", "table_name": "lake.demo.t", "column_name": c, "role": r}
+            for c, r in (("a", "project"), ("b", "filter_eq"), ("a", "group"))
+        ),
+    )
+    seen = show_query(store, "duckdb", "q")
+    assert seen.template == "SELECT a FROM t WHERE b = ?"
+    assert [(c.column_name, c.roles) for c in seen.columns] == [
+        ("a", ("group", "project")),
+        ("b", ("filter_eq",)),
+    ]
+
+
+def test_same_query_id_on_two_engines_is_two_queries(store: Shelf) -> None:
+    store.add(
+        "query_event",
+        query_event(**ago(1), query_id="q", user_name="ana"),
+        query_event(**ago(1), query_id="q", user_name="bo", engine_id=EngineId("trino")),
+    )
+    assert show_query(store, "trino", "q").event.user_name == "bo"
+    with pytest.raises(NotFoundError, match="spark"):
+        show_query(store, "spark", "q")
+
+
+def test_running_is_what_has_not_ended_within_a_day(store: Shelf) -> None:
+    store.add(
+        "query_event",
+        query_event(**ago(2), query_id="running", status=QueryStatus.RUNNING),
+        query_event(**ago(9), query_id="queued", status=QueryStatus.QUEUED),
+        query_event(**ago(3), query_id="over"),
+        query_event(**ago(25 * 60), query_id="lost", status=QueryStatus.RUNNING),
+    )
+    assert [row.query_id for row in running_now(store, HOUR, clock)] == ["queued", "running"]
+    assert running_now(store, Filters(engine="trino"), clock) == ()

@@ -71,7 +71,19 @@ class MetadataUnreadableError(Terminal, CatalogError):
 
 
 class EngineError(LakehouseError):
-    """Raised when an engine refuses or fails a statement."""
+    """Raised when an engine refuses or fails a statement.
+
+    Attributes:
+        code: the engine's own code of the error, as it names it.
+        query_id: the engine's id of the query, when it had one already.
+    """
+
+    def __init__(
+        self, message: str, *, code: str | None = None, query_id: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.query_id = query_id
 
 
 class EngineUnavailableError(Transient, EngineError):
@@ -80,6 +92,10 @@ class EngineUnavailableError(Transient, EngineError):
 
 class QueryFailedError(Terminal, EngineError):
     """Raised when the engine understood the statement and refused or failed it."""
+
+
+class QueryCancelledError(QueryFailedError):
+    """Raised when a statement was stopped because somebody asked for it."""
 
 
 class NotInstalledError(Terminal, LakehouseError):

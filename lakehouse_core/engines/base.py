@@ -43,6 +43,7 @@ class Engine(Protocol):
 
         Raises:
             QueryFailedError: the engine refused or failed the statement; keeps its code.
+            QueryCancelledError: somebody stopped it.
             EngineUnavailableError: the engine is not there.
         """
         ...
@@ -52,7 +53,12 @@ class Engine(Protocol):
         ...
 
     def cancel(self, query_id: str) -> bool:
-        """Ask the engine to stop a query; False when it is not running there."""
+        """Ask the engine to stop a query; False when it is not running there.
+
+        Args:
+            query_id: the engine's own id, or the `gateway_id` the statement was sent with: its
+                sender knows that one before the engine answers.
+        """
         ...
 
     def close(self) -> None:

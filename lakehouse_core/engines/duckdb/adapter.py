@@ -1,0 +1,199 @@
+"""The DuckDB engine: each query reads the tables as they are in the catalog at that moment.
+
+    engine = DuckDBAdapter(EngineId("duckdb"), config.engines["duckdb"], config.catalogs["lake"])
+    engine.execute(Statement(sql="SELECT count(*) FROM demo.events", user="ana")).rows
+
+A table name (`lake.demo.events` or `demo.events`) becomes `iceberg_scan` of the table's current
+metadata file. Only reading statements are accepted; DuckDB itself may touch nothing but the
+warehouse. Every query, also a failed or cancelled one, is a line of the journal.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import duckdb
+import structlog
+
+from lakehouse_core.catalog import current_metadata_location, open_catalog
+from lakehouse_core.catalog.location import local_path
+from lakehouse_core.catalog.metadata import read_metadata
+from lakehouse_core.domain.clock import Clock, utc_now
+from lakehouse_core.domain.engine import EngineCapabilities, EngineProbe, ObservedState
+from lakehouse_core.domain.errors import (
+    CatalogError,
+    CatalogUnavailableError,
+    EngineError,
+    EngineUnavailableError,
+    LakehouseError,
+    QueryCancelledError,
+    QueryFailedError,
+    TableGoneError,
+)
+from lakehouse_core.domain.table import TableName
+from lakehouse_core.engines.base import Result
+from lakehouse_core.engines.duckdb.instance import Instance, InstanceSettings
+from lakehouse_core.engines.duckdb.journal import Journal
+from lakehouse_core.engines.duckdb.pool import Pool, Ticket
+from lakehouse_core.engines.duckdb.record import DIALECT, QueryRecord
+from lakehouse_core.sql.scans import parse_scan, quote_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakehouse_core.config.models import CatalogConfig, DuckDBEngine
+    from lakehouse_core.domain.query import EngineId
+    from lakehouse_core.engines.base import Statement
+    from lakehouse_core.engines.duckdb.instance import Measures, Slot
+    from lakehouse_core.sql.scans import Scan
+
+CAPABILITIES = EngineCapabilities(
+    dialect=DIALECT, can_write=False, can_cancel=True, reports_bytes=True, has_own_history=False
+)
+
+
+_log = structlog.get_logger(__name__)
+
+
+class DuckDBAdapter:
+    """An `Engine`; safe to use from many threads."""
+
+    capabilities = CAPABILITIES
+
+    def __init__(
+        self,
+        engine_id: EngineId,
+        engine: DuckDBEngine,
+        catalog: CatalogConfig,
+        clock: Clock = utc_now,
+    ) -> None:
+        self.engine_id = engine_id
+        self._catalog = open_catalog(engine.catalog, catalog)
+        self._clock = clock
+        self._journal = Journal(engine.journal, clock)
+        settings = InstanceSettings(
+            memory_limit_bytes=engine.memory_limit,
+            threads=engine.threads,
+            slots=engine.max_running,
+            warehouse=catalog.warehouse,
+        )
+        self._pool = Pool(lambda: Instance(settings))
+        # A metadata file never changes once it is written.
+        self._snapshot_id = lru_cache(maxsize=256)(_snapshot_id)
+
+    def execute(self, statement: Statement) -> Result:
+        """See `Engine.execute`."""
+        record = QueryRecord(self.engine_id, statement, self._clock)
+        try:
+            rows = self._execute(statement, record)
+        except EngineError as error:
+            error.query_id = record.query_id
+            record.error = error
+            self._journal.write(record.to_event())
+            raise
+        self._journal.write(record.to_event())
+        return Result(query_id=record.query_id, rows=rows)
+
+    def probe(self) -> EngineProbe:
+        """See `Engine.probe`; other processes' queries are not seen, so none are counted."""
+        started = time.perf_counter()
+        observed = ObservedState.HEALTHY
+        detail: str | None = None
+        try:
+            self._catalog.namespaces()
+            self._pool.instance().ping()
+        except (LakehouseError, duckdb.Error) as error:
+            observed, detail = ObservedState.UNHEALTHY, str(error)
+        return EngineProbe(
+            engine_id=self.engine_id,
+            probed_at=self._clock(),
+            observed=observed,
+            detail=detail,
+            version=duckdb.__version__,
+            latency_ms=(time.perf_counter() - started) * 1_000,
+        )
+
+    def cancel(self, query_id: str) -> bool:
+        """See `Engine.cancel`."""
+        return self._pool.cancel(query_id)
+
+    def close(self) -> None:
+        """See `Engine.close`; running queries are cancelled."""
+        self._pool.close()
+
+    def _execute(self, statement: Statement, record: QueryRecord) -> pa.Table:
+        scan = parse_scan(statement.sql, dialect=DIALECT, catalog=self._catalog.name)
+        names = {record.query_id} | ({statement.gateway_id} if statement.gateway_id else set())
+        ticket = Ticket(frozenset(names))
+        with self._pool.slot(ticket) as slot:
+            record.started_at = self._clock()
+            sql, record.snapshot_ids = self._resolve(scan)
+            rows = self._run(sql, ticket, slot)
+            record.rows_returned = rows.num_rows
+            record.measures = _measure(slot)
+            return rows
+
+    def _resolve(self, scan: Scan) -> tuple[str, tuple[int, ...]]:
+        """The statement on the tables' present metadata files, and the snapshots it will read."""
+        try:
+            locations = {table: self._locate(table) for table in scan.tables}
+            snapshots = [self._snapshot_id(location) for location in locations.values()]
+            paths = {table: str(local_path(where)) for table, where in locations.items()}
+        except TableGoneError as error:
+            raise QueryFailedError(str(error), code="TABLE_NOT_FOUND") from error
+        except CatalogUnavailableError as error:
+            raise EngineUnavailableError(str(error), code="CATALOG_UNAVAILABLE") from error
+        except CatalogError as error:
+            raise QueryFailedError(str(error), code="TABLE_UNREADABLE") from error
+        sources = {
+            table: f"iceberg_scan({quote_text(path, DIALECT)})" for table, path in paths.items()
+        }
+        return scan.render(sources), tuple(s for s in snapshots if s is not None)
+
+    def _locate(self, table: TableName) -> str:
+        try:
+            return current_metadata_location(self._catalog, table)
+        except TableGoneError:
+            # DuckDB's names have no case, the catalog's do; lake tables are written in lower case.
+            folded = TableName(
+                table.catalog, tuple(n.lower() for n in table.namespace), table.name.lower()
+            )
+            if folded == table:
+                raise
+            return current_metadata_location(self._catalog, folded)
+
+    def _run(self, sql: str, ticket: Ticket, slot: Slot) -> pa.Table:
+        try:
+            with self._pool.running(ticket, slot):
+                return slot.run(sql)
+        except duckdb.InterruptException as error:
+            raise QueryCancelledError("The query was cancelled", code="INTERRUPTED") from error
+        except (duckdb.FatalException, duckdb.InternalException) as error:
+            # DuckDB refuses all further work of this instance.
+            self._pool.retire(slot)
+            raise EngineUnavailableError(
+                f"DuckDB failed and was restarted: {_message(error)}", code=type(error).__name__
+            ) from error
+        except duckdb.Error as error:
+            raise QueryFailedError(_message(error), code=type(error).__name__) from error
+
+
+def _measure(slot: Slot) -> Measures | None:
+    """What the query cost; a query that has its rows does not fail for want of this."""
+    try:
+        return slot.measure()
+    except duckdb.Error as error:
+        _log.warning("query not measured", error=str(error))
+        return None
+
+
+def _snapshot_id(location: str) -> int | None:
+    current = read_metadata(location).current
+    return current.snapshot_id if current else None
+
+
+def _message(error: duckdb.Error) -> str:
+    """DuckDB's words without its quote of the statement, which is not the one the user wrote."""
+    return str(error).partition("\nLINE ")[0].strip()

@@ -455,8 +455,10 @@ def staged_files(
     session.conf.set("spark.wap.id", f"demo-lake-{name}")
     frame.writeTo(name).append()
     session.conf.unset("spark.wap.id")
+    # A short name would be looked up in the thread's active session, which may be another one.
+    where = session.sql("SELECT current_catalog(), current_schema()").collect()[0]
     table = _jvm(session).org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
-        session._jsparkSession, name
+        session._jsparkSession, ".".join((*where, name))
     )
     (staged,) = list(table.snapshots())
     manifests = [manifest.path() for manifest in staged.allManifests(table.io())]

@@ -1,0 +1,160 @@
+"""What a new user sees: one command, real engines, real figures, and it survives being hurt."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from tests.e2e.stack import Stack, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+
+COLLECTED_SECONDS = 180.0
+SMALL_FILE_BYTES = 32 * 2**20
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    running = Stack(tmp_path_factory.mktemp("stack") / "home")
+    try:
+        running.up()
+        yield running
+    finally:
+        left = running.down()
+    assert left == [], f"still running after the stop: {left}"
+
+
+def running_engines(stack: Stack) -> list[dict[str, Any]]:
+    return [engine for engine in stack.json("engines") if engine["observed"] == "healthy"]
+
+
+def finished_per_engine(stack: Stack) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for query in stack.json("queries", "--limit", "500"):
+        if query["status"] == "finished":
+            counts[query["engine_id"]] = counts.get(query["engine_id"], 0) + 1
+    return counts
+
+
+def test_real_queries_of_every_running_engine_are_in_the_history(stack: Stack) -> None:
+    def seen() -> dict[str, int] | None:
+        healthy = {engine["engine_id"] for engine in running_engines(stack)}
+        counts = finished_per_engine(stack)
+        return counts if {"duckdb", "spark"} <= healthy <= counts.keys() else None
+
+    counts = wait_for("queries of every healthy engine", seen, COLLECTED_SECONDS)
+    assert all(count > 0 for count in counts.values())
+
+
+def test_a_query_carries_who_asked_what_and_how_long_it_took(stack: Stack) -> None:
+    wait_for("finished queries", lambda: finished_per_engine(stack), COLLECTED_SECONDS)
+    finished = [q for q in stack.json("queries", "--limit", "500") if q["status"] == "finished"]
+    for query in finished:
+        assert query["user_name"], query
+        assert query["sql_text"], query
+        assert query["elapsed_ms"] is not None, query
+        assert query["origin"] == "real", query
+    assert any(query["template_id"] for query in finished)
+
+
+def test_doctor_finds_nothing_wrong_while_everything_runs(stack: Stack) -> None:
+    checks = stack.json("doctor")
+    assert [check for check in checks if check["status"] == "fail"] == []
+    assert {"python", "java-spark", "store"} <= {check["id"] for check in checks}
+
+
+def test_table_structure_equals_pyicebergs_own_inspection(stack: Stack) -> None:
+    catalog = SqlCatalog(
+        "lake",
+        uri=f"sqlite:///{stack.home / 'lake' / 'catalog.db'}",
+        warehouse=f"file://{stack.home / 'lake' / 'warehouse'}",
+    )
+    # The workload appends to some tables meanwhile: these two are never written after the build.
+    for name in ("demo.orders_cdc", "demo.healthy"):
+        table = catalog.load_table(name)
+        inspected = table.inspect
+        sizes = inspected.data_files()["file_size_in_bytes"].to_pylist()
+        partitions = inspected.partitions()
+        shown = wait_for(
+            f"metrics of {name}",
+            lambda name=name: stack.json("tables", "show", f"lake.{name}"),
+            COLLECTED_SECONDS,
+        )
+        assert shown["data_files"] == len(sizes)
+        assert shown["total_bytes"] == sum(sizes)
+        assert shown["small_files"] == sum(size < SMALL_FILE_BYTES for size in sizes)
+        assert shown["delete_files"] == inspected.delete_files().num_rows
+        assert shown["manifests"] == inspected.manifests().num_rows
+        assert shown["snapshots"] == inspected.snapshots().num_rows
+        assert shown["partitions"] == partitions.num_rows
+        per_partition = partitions["total_data_file_size_in_bytes"].to_pylist()
+        assert shown["skew"] == pytest.approx(
+            max(per_partition) * len(per_partition) / sum(per_partition)
+        )
+
+
+def test_events_is_worse_than_the_healthy_table_and_says_why(stack: Stack) -> None:
+    def verdicts() -> tuple[Any, Any] | None:
+        events = stack.run("health", "lake.demo.events", "--json")
+        healthy = stack.run("health", "lake.demo.healthy", "--json")
+        if events.code or healthy.code:
+            return None
+        return json.loads(events.stdout), json.loads(healthy.stdout)
+
+    events, healthy = wait_for("health of both tables", verdicts, COLLECTED_SECONDS)
+    assert healthy["state"] == "healthy"
+    assert events["state"] == "critical"
+    assert events["score"] < healthy["score"]
+    assert events["contributors"], "a bad score without a reason"
+
+
+def test_liveness_readiness_and_metrics_are_served(stack: Stack) -> None:
+    for path in ("/livez", "/readyz"):
+        with urllib.request.urlopen(stack.admin_url + path, timeout=10) as answer:  # noqa: S310 loopback
+            assert answer.status == 200
+    with urllib.request.urlopen(stack.admin_url + "/metrics", timeout=10) as answer:  # noqa: S310 loopback
+        text = answer.read().decode()
+    assert 'lakehouse_engine_up{engine="duckdb"} 1.0' in text
+
+
+def test_tokens_are_nowhere_but_in_their_files(stack: Stack) -> None:
+    tokens = [path.read_text().strip() for path in (stack.home / "secrets").iterdir()]
+    assert tokens
+    shown = stack.run("config", "show").stdout + stack.run("config", "show", "--json").stdout
+    logs = "".join(log.read_text(errors="replace") for log in (stack.home / "logs").glob("*.log"))
+    for token in tokens:
+        assert token not in shown
+        assert token not in logs
+
+
+@pytest.mark.parametrize("name", ["agents", "gateway", "ui"])
+def test_a_killed_process_comes_back_and_collecting_goes_on(stack: Stack, name: str) -> None:
+    before = stack.process(name)
+    os.kill(before["pid"], signal.SIGKILL)
+
+    def is_back() -> bool:
+        now = stack.process(name)
+        return now["state"] == "ready" and now["pid"] != before["pid"]
+
+    wait_for(f"{name} to come back", is_back, 90)
+    newest = stack.json("queries", "--limit", "1")[0]["submitted_at"]
+    wait_for(
+        "newer queries in the history",
+        lambda: stack.json("queries", "--limit", "1")[0]["submitted_at"] > newest,
+        COLLECTED_SECONDS,
+    )
+
+
+def test_a_second_up_on_the_same_home_says_who_runs_there(stack: Stack) -> None:
+    second = stack.run("up")
+    assert second.code != 0
+    assert str(stack.status()["supervisor_pid"]) in second.stderr + second.stdout

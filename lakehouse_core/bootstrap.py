@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from lakehouse_core.config.models import Config
+    from lakehouse_core.engines.base import Engine
     from lakehouse_core.store.client import StoreClient
 
 Role = Literal["writer", "reader"]
@@ -21,3 +22,15 @@ def open_store(config: Config, role: Role = "reader") -> StoreClient:
 
     token = config.store.writer_token if role == "writer" else config.store.reader_token
     return StoreClient(config.store, token=resolve_secret(token), role=role)
+
+
+def open_engine(config: Config, name: str) -> Engine:
+    """The executing adapter of a configured engine.
+
+    Raises:
+        ConfigError: no engine has this name.
+    """
+    from lakehouse_core.domain.query import EngineId  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.engines import registry  # noqa: PLC0415 as above
+
+    return registry.open_engine(EngineId(name), config)

@@ -7,32 +7,9 @@ from pathlib import Path
 import streamlit as st
 
 from lakehouse_core.domain.errors import LakehouseError
-from pages.parts import frame, session
+from pages.parts import frame, menu, session
 
 ASSETS = Path(__file__).parent / "pages" / "assets"
-PAGES = {
-    "Observe": {
-        st.Page("pages/overview.py", title="Overview", default=True): "monitoring",
-        st.Page("pages/query_history.py", title="Query history"): "history",
-        st.Page("pages/engines.py", title="Engines"): "memory",
-    },
-    "Optimise": {st.Page("pages/tables.py", title="Tables"): "table_chart"},
-    "Govern": {
-        st.Page("pages/agents.py", title="Agents"): "smart_toy",
-        st.Page("pages/settings.py", title="Settings"): "settings",
-    },
-}
-
-
-def menu() -> None:
-    """The sections of the sidebar.
-
-    Not the built-in menu: the icon of its current page is fetched from another host for the tab.
-    """
-    for section, entries in PAGES.items():
-        st.sidebar.caption(section)
-        for entry, icon in entries.items():
-            st.sidebar.page_link(entry, icon=f":material/{icon}:")
 
 
 def filter_bar(title: str) -> None:
@@ -58,15 +35,16 @@ def filter_bar(title: str) -> None:
     )
 
 
-page = st.navigation([page for entries in PAGES.values() for page in entries], position="hidden")
+page = menu.navigation()
 st.set_page_config(
     page_title=f"{page.title} · Lakehelm", page_icon=str(ASSETS / "icon.svg"), layout="wide"
 )
 st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))
+menu.sidebar()
 try:
     filter_bar(page.title)
-    menu()
     frame.banner()
-    page.run()
+    with menu.frame():
+        page.run()
 except LakehouseError as error:
     frame.failure(error)

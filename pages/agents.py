@@ -6,7 +6,7 @@ import streamlit as st
 
 from lakehouse_core.views import formatting as f
 from lakehouse_core.views.agents import dead_letters, list_agents, recent_runs
-from pages.parts import cards, frame, session
+from pages.parts import cards, frame, menu, session
 from pages.parts.agent_grids import agent_grid, letter_grid, run_grid
 
 FEEDS = ("queries", "tables", "health", "engines", "upkeep")
@@ -75,6 +75,7 @@ def letters() -> None:
     frame.caption("Newest first, at most 50; kept as they came, with the reason.", *FEEDS)
 
 
+menu.enter()
 frame.live(jobs)
 runs()
 letters()

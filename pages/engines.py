@@ -7,7 +7,7 @@ import streamlit as st
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.views import formatting as f
 from lakehouse_core.views.engines import EngineView, list_engines
-from pages.parts import cards, frame, session
+from pages.parts import cards, frame, menu, session
 from pages.parts.text import coloured, plain
 
 
@@ -90,4 +90,5 @@ def _pair(left: int | None, right: int | None) -> str:
     return f"{f.count(left)} / {f.count(right)}"
 
 
+menu.enter()
 frame.live(registry)

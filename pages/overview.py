@@ -10,7 +10,7 @@ from lakehouse_core.views.engines import list_engines
 from lakehouse_core.views.overview import overview
 from lakehouse_core.views.queries import running_now
 from lakehouse_core.views.red import trend
-from pages.parts import cards, charts, frame, session
+from pages.parts import cards, charts, frame, menu, session
 from pages.parts.query_grids import red_grid, running_grid
 from pages.parts.text import plain, shorten
 
@@ -95,5 +95,6 @@ def running() -> None:
     frame.caption("Queued and running queries of the last day.", "queries")
 
 
+menu.enter()
 frame.live(figures)
 frame.live(running)

@@ -10,7 +10,7 @@ from lakehouse_core.views.engines import list_engines
 from lakehouse_core.views.filters import STATUSES, Filters
 from lakehouse_core.views.queries import QueryDetail, list_queries, show_query
 from lakehouse_core.views.red import red, trend
-from pages.parts import cards, choice, frame, session
+from pages.parts import cards, choice, frame, menu, session
 from pages.parts.query_grids import query_grid, red_grid, usage_grid
 from pages.parts.text import plain
 
@@ -129,6 +129,7 @@ def measures(seen: QueryDetail) -> None:
     )
 
 
+menu.enter()
 frame.lead("What ran, where, how?", "queries")
 filters = own_filters()
 strip(filters)

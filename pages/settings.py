@@ -7,7 +7,7 @@ import streamlit as st
 from lakehouse_core.domain.errors import StoreError
 from lakehouse_core.views import formatting as f
 from lakehouse_core.views.settings import connections, list_settings, store_facts, versions
-from pages.parts import cells, session
+from pages.parts import cells, menu, session
 from pages.parts.text import plain
 
 
@@ -85,6 +85,7 @@ def about() -> None:
     st.caption("Of the process that serves these pages.")
 
 
+menu.enter()
 st.caption("Is it wired right? `lakehelm doctor` checks this machine and says how to fix it.")
 left, right = st.columns([3, 2])
 with left:

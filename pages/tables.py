@@ -17,7 +17,7 @@ from lakehouse_core.views.tables import (
     show_table,
     size_histogram,
 )
-from pages.parts import cards, choice, frame, session, table_charts
+from pages.parts import cards, choice, frame, menu, session, table_charts
 from pages.parts.table_grids import contributor_grid, table_grid
 from pages.parts.text import plain
 
@@ -134,6 +134,7 @@ def _deletes(seen: TableStructure) -> str:
     return f.count(seen.delete_files) + (f" ({parts})" if parts else "")
 
 
+menu.enter()
 frame.lead("Which tables hurt their readers?", "tables", "health")
 chosen = listing() or st.query_params.get("table")
 if chosen:

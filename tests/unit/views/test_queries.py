@@ -7,19 +7,35 @@ import pytest
 
 from lakehouse_core.domain.errors import NotFoundError
 from lakehouse_core.domain.query import EngineId, QueryStatus, TemplateId
+from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.views.filters import Filters
 from lakehouse_core.views.queries import list_queries, running_now, show_query
 from tests.factories import NOW, query_event
-from tests.unit.views.conftest import clock
+from tests.unit.views.conftest import Shelf, clock
 
 if TYPE_CHECKING:
-    from tests.unit.views.conftest import Shelf
+    from collections.abc import Iterator
 
 HOUR = Filters(window="1h")
 
 
 def ago(minutes: float) -> dict[str, object]:
     return {"submitted_at": NOW - timedelta(minutes=minutes)}
+
+
+@pytest.fixture(scope="module")
+def three_queries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    with OwnerStore.at(tmp_path_factory.mktemp("store")) as owner:
+        store = Shelf(owner)
+        store.add(
+            "query_event",
+            query_event(**ago(1), query_id="query-1", engine_id=EngineId("trino"), tags=("team:bi",),
+                        sql_text="select * from lineitem"),
+            query_event(**ago(2), query_id="query-2", user_name="bo", status=QueryStatus.FAILED,
+                        sql_text=None, error_message="Out of memory"),
+            query_event(**ago(3), query_id="query-3", sql_text="select '100%'", user_name=None),
+        )  # fmt: skip
+        yield store
 
 
 @pytest.mark.parametrize(
@@ -38,17 +54,9 @@ def ago(minutes: float) -> dict[str, object]:
     ],
 )
 def test_filters_are_exact_for_names_and_literal_for_text(
-    store: Shelf, filters: Filters, found: set[str]
+    three_queries: Shelf, filters: Filters, found: set[str]
 ) -> None:
-    store.add(
-        "query_event",
-        query_event(**ago(1), query_id="query-1", engine_id=EngineId("trino"), tags=("team:bi",),
-                    sql_text="select * from lineitem"),
-        query_event(**ago(2), query_id="query-2", user_name="bo", status=QueryStatus.FAILED,
-                    sql_text=None, error_message="Out of memory"),
-        query_event(**ago(3), query_id="query-3", sql_text="select '100%'", user_name=None),
-    )  # fmt: skip
-    seen = list_queries(store, filters, clock)
+    seen = list_queries(three_queries, filters, clock)
     assert {row.query_id for row in seen.rows} == found
     assert seen.total == len(found)
 

@@ -1,0 +1,113 @@
+"""The app on a served store; AppTest finds it the way the pages do, by the environment."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from lakehouse_core.config import load_config
+from lakehouse_core.domain.clock import utc_now
+from tests.e2e.owner import open_owner, write_tokens
+from tests.factories import free_port
+from tests.ui import scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PAGES = ("overview", "query_history", "engines", "tables", "agents", "settings")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A home folder and the environment that leads the pages to it."""
+
+    environ: dict[str, str]
+
+    @classmethod
+    def below(cls, folder: Path, repository: Path) -> Place:
+        return cls(
+            {
+                "LAKEHELM_CONFIG": str(repository / "config" / "lakehelm.yaml"),
+                "LAKEHELM_HOME": str(folder),
+                "LAKEHELM__STORE__PORT": str(free_port()),
+            }
+        )
+
+    @contextmanager
+    def served(self, *, filled: bool) -> Iterator[None]:
+        """Own the store of this place, as the agents process does."""
+        config = load_config(environ={**os.environ, **self.environ}).config
+        write_tokens(config)
+        with open_owner(config) as owner:
+            if filled:
+                scenario.fill(owner, utc_now())
+            yield
+
+
+@pytest.fixture(scope="package")
+def filled_place(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterator[Place]:
+    """A store with some busy days in it."""
+    place = Place.below(tmp_path_factory.mktemp("filled"), repository)
+    with place.served(filled=True):
+        yield place
+
+
+@pytest.fixture(scope="package")
+def empty_place(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterator[Place]:
+    """A store that nothing was collected into yet."""
+    place = Place.below(tmp_path_factory.mktemp("empty"), repository)
+    with place.served(filled=False):
+        yield place
+
+
+class Visitor:
+    """Opens the app at a place."""
+
+    def __init__(self, repository: Path, patch: pytest.MonkeyPatch) -> None:
+        self._repository = repository
+        self._patch = patch
+
+    def at(self, place: Place, page: str = "overview", **address: str) -> AppTest:
+        """The page after its first run."""
+        for name, value in place.environ.items():
+            self._patch.setenv(name, value)
+        app = AppTest.from_file(self._repository / "app.py", default_timeout=60)
+        for name, value in address.items():
+            app.query_params[name] = value
+        app.run()  # the navigation must be known before a page can be switched to
+        return app if page == "overview" else app.switch_page(f"pages/{page}.py").run()
+
+
+@pytest.fixture
+def visitor(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Visitor]:
+    """A visitor whose pages remember nothing of other tests."""
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    yield Visitor(repository, monkeypatch)
+    st.cache_data.clear()
+    st.cache_resource.clear()
+
+
+def words(app: AppTest) -> str:
+    """Everything a visitor can read outside of tables and charts."""
+    kinds = (
+        "title",
+        "subheader",
+        "markdown",
+        "caption",
+        "text",
+        "code",
+        "info",
+        "warning",
+        "error",
+    )
+    found = [element.value for kind in kinds for element in getattr(app, kind)]
+    found += [part for card in app.metric for part in (card.label, card.value, card.delta)]
+    return "\n".join(str(part) for part in found)

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.ui.conftest import PAGES, Place, Visitor, words
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.ui
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_of_a_filled_store_opens_without_error(
+    visitor: Visitor, filled_place: Place, page: str
+) -> None:
+    app = visitor.at(filled_place, page)
+    assert not app.exception
+    assert not app.error
+    assert app.title[0].value == page.replace("_", " ").capitalize()
+    assert len(app.dataframe) or len(app.metric)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_of_an_empty_store_teaches_what_to_do(
+    visitor: Visitor, empty_place: Place, page: str
+) -> None:
+    app = visitor.at(empty_place, page)
+    assert not app.exception
+    assert not app.error
+    said = words(app)
+    assert "lakehelm" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_without_a_store_says_which_command_to_run(
+    visitor: Visitor, tmp_path: Path, repository: Path, page: str
+) -> None:
+    place = Place.below(tmp_path, repository)
+    with place.served(filled=False):
+        pass
+    app = visitor.at(place, page)
+    assert not app.exception
+    assert "lakehelm up" in [code.value for code in app.code]
+    if page != "settings":  # the configuration can be read without the store
+        assert "does not answer" in app.error[0].value
+
+
+def test_page_before_the_first_start_has_no_traceback(
+    visitor: Visitor, tmp_path: Path, repository: Path
+) -> None:
+    app = visitor.at(Place.below(tmp_path, repository))
+    assert not app.exception
+    assert "token" in words(app) or "secret" in words(app)
+
+
+def test_page_comes_back_when_the_store_does(
+    visitor: Visitor, tmp_path: Path, repository: Path
+) -> None:
+    place = Place.below(tmp_path, repository)
+    with place.served(filled=False):
+        pass
+    app = visitor.at(place, "tables")
+    assert app.error
+    with place.served(filled=True):
+        app.run()
+        assert not app.error
+        assert app.metric
+
+
+def test_broken_configuration_is_told_with_its_place(
+    visitor: Visitor, tmp_path: Path, repository: Path
+) -> None:
+    file = tmp_path / "lakehelm.yaml"
+    text = (repository / "config" / "lakehelm.yaml").read_text()
+    file.write_text(text.replace("port: 9494", "prot: 9494"))
+    app = visitor.at(Place({"LAKEHELM_CONFIG": str(file), "LAKEHELM_HOME": str(tmp_path)}))
+    assert not app.exception
+    assert "configuration" in app.error[0].value
+    assert "store.prot" in words(app)
+
+
+def test_every_figure_says_how_fresh_it_is(visitor: Visitor, filled_place: Place) -> None:
+    for page in PAGES[:-1]:
+        app = visitor.at(filled_place, page)
+        fresh = [c for c in app.caption if "collected" in c.value and "As of" in c.value]
+        assert len(fresh) >= 2, page
+
+
+def test_stale_figures_are_told(visitor: Visitor, empty_place: Place) -> None:
+    app = visitor.at(empty_place, "query_history")
+    assert any("has not succeeded yet" in warning.value for warning in app.warning)
+
+
+def test_demo_profile_is_marked(visitor: Visitor, filled_place: Place) -> None:
+    app = visitor.at(filled_place)
+    assert any("Demo profile" in info.value for info in app.sidebar.info)
+
+
+def test_other_pages_are_one_click_away_and_keep_the_filters(
+    visitor: Visitor, filled_place: Place
+) -> None:
+    app = visitor.at(filled_place, "overview", window="7d", engine="trino")
+    assert app.selectbox(key="window").value == "7d"
+    app.switch_page("pages/engines.py").run()
+    assert app.selectbox(key="window").value == "7d"
+    assert app.selectbox(key="engine").value == "trino"
+    said = words(app)
+    assert "last 7 days" in said
+    assert "duckdb" not in said
+
+
+def test_window_filter_changes_the_figures(visitor: Visitor, filled_place: Place) -> None:
+    app = visitor.at(filled_place, "query_history")
+    before = app.metric[0].value
+    app.selectbox(key="window").set_value("7d").run()
+    assert app.metric[0].label == "Queries, last 7 days"
+    assert app.metric[0].value != before
+
+
+def test_unknown_window_is_refused_in_words(visitor: Visitor, filled_place: Place) -> None:
+    app = visitor.at(filled_place, window="banana")
+    assert not app.exception
+    assert "filter" in app.error[0].value
+    assert "lastweek" in words(app)
+
+
+def test_query_filters_narrow_the_list(visitor: Visitor, filled_place: Place) -> None:
+    app = visitor.at(filled_place, "query_history", window="7d")
+    app.selectbox(key="status").set_value("failed").run()
+    statuses = set(app.dataframe[1].value["status"])
+    assert statuses == {"✗ failed"}
+    app.text_input(key="text").set_value("no such text anywhere").run()
+    assert any("No query matches" in m.value for m in app.markdown)
+
+
+def test_chosen_query_is_shown_in_full(visitor: Visitor, filled_place: Place) -> None:
+    app = visitor.at(filled_place, "query_history", window="7d")
+    rows = app.dataframe[1].value
+    index = next(i for i, sql in enumerate(rows["sql"]) if "lineitem" in sql)
+    app.session_state["history_grid"] = {"selection": {"rows": [index], "columns": [], "cells": []}}
+    app.run()
+    assert any(str(h.value).startswith("Query ") for h in app.subheader)
+    codes = [code.value for code in app.code]
+    assert any("l_shipdate <= DATE" in code for code in codes)
+    assert any("l_shipdate <= ?" in code for code in codes)
+    used = app.dataframe[-1].value
+    assert "lake.tpch.lineitem" in set(used["table"])
+
+
+def test_query_in_the_address_is_shown_and_a_wrong_one_is_told(
+    visitor: Visitor, filled_place: Place
+) -> None:
+    app = visitor.at(filled_place, "query_history")
+    first = app.dataframe[1].value.iloc[0]
+    app = visitor.at(filled_place, "query_history", query=f"{first['engine']}:nonsense")
+    assert not app.exception
+    assert any("is not in the store" in info.value for info in app.info)
+
+
+def test_chosen_table_shows_contributors_and_charts(visitor: Visitor, filled_place: Place) -> None:
+    app = visitor.at(filled_place, "tables")
+    ids = list(app.dataframe[0].value["table"])
+    app.session_state["tables_grid"] = {
+        "selection": {"rows": [ids.index("lake.demo.events")], "columns": [], "cells": []}
+    }
+    app.run()
+    assert "lake.demo.events" in [h.value.replace("\\", "") for h in app.subheader]
+    contributors = app.dataframe[1].value
+    assert list(contributors["state"]) == ["✗ critical", "✗ critical"]
+    assert list(contributors["warning"]) == [0.2, 100.0]
+
+
+def test_table_that_cannot_be_read_is_unknown_with_its_reason(
+    visitor: Visitor, filled_place: Place
+) -> None:
+    app = visitor.at(filled_place, "tables", table="lake.demo.broken")
+    assert not app.exception
+    said = words(app)
+    assert "Manifest list" in said
+    assert "unknown" in said
+
+
+def test_settings_show_no_token(visitor: Visitor, filled_place: Place) -> None:
+    app = visitor.at(filled_place, "settings")
+    shown = words(app) + "".join(frame.value.to_csv() for frame in app.dataframe)
+    assert "-of-a-test" not in shown
+    assert "LAKEHELM__STORE__PORT" in shown

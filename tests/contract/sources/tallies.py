@@ -1,0 +1,33 @@
+"""What a store holds, in the few figures that show a loss or a double."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.contract.sources.worlds import BYTES
+
+if TYPE_CHECKING:
+    from lakehouse_core.store.owner import OwnerStore
+
+TOTALS = """
+SELECT count(*) AS queries, count(DISTINCT (engine_id, query_id)) AS keys,
+  sum(bytes_scanned)::BIGINT AS bytes, count(*) FILTER (status = 'finished') AS finished
+FROM query_event
+"""
+
+
+def totals(store: OwnerStore) -> tuple[int, int, int, int]:
+    """Rows, keys, bytes scanned, and how many queries have ended."""
+    row = store.read(TOTALS).to_pylist()[0]
+    return (row["queries"], row["keys"], row["bytes"] or 0, row["finished"])
+
+
+def complete(count: int) -> tuple[int, int, int, int]:
+    """The totals when so many queries were taken, each once and to its end."""
+    return (count, count, count * BYTES, count)
+
+
+def letters(store: OwnerStore) -> list[str]:
+    """The reasons of all dead letters."""
+    found = store.read("SELECT reason FROM dead_letter ORDER BY reason").column("reason")
+    return [str(reason) for reason in found.to_pylist()]

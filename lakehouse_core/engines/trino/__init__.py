@@ -1,0 +1,1 @@
+"""Trino over HTTP."""

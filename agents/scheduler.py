@@ -18,7 +18,7 @@ import structlog
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
-from apscheduler.triggers.interval import IntervalTrigger
+from apscheduler.triggers.base import BaseTrigger
 
 from agents.backoff import BackOff
 from lakehouse_core.domain.clock import Clock, utc_now
@@ -41,6 +41,26 @@ class ScheduledJob:
     name: str
     every: timedelta
     run: Callable[[], AgentRun]
+
+
+class Interval(BaseTrigger):  # type: ignore[misc]  # APScheduler is untyped
+    """Every so often, reckoned from now when that lies in the past.
+
+    APScheduler's own interval counts up every run that was missed: after a clock jumped from 1970
+    to today that takes minutes and all memory.
+    """
+
+    def __init__(self, every: timedelta, luck: random.Random) -> None:
+        self._every = every
+        self._luck = luck
+
+    def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime:
+        """The next run after `previous`; one that is over already moves to the future."""
+        if previous is None:
+            return now
+        jitter = min(_MAX_JITTER_SECONDS, self._every.total_seconds() / 10) * self._luck.random()
+        due = previous + self._every
+        return (due if due > now else now + self._every) + timedelta(seconds=jitter)
 
 
 class Scheduler:
@@ -68,14 +88,9 @@ class Scheduler:
         """Run every job now, then at its interval."""
         now = self._clock()
         for job in self._jobs.values():
-            seconds = job.every.total_seconds()
             self._scheduler.add_job(
                 self._run,
-                IntervalTrigger(
-                    seconds=seconds,
-                    timezone=UTC,
-                    jitter=min(_MAX_JITTER_SECONDS, seconds / 10),
-                ),
+                Interval(job.every, self._luck),
                 args=(job,),
                 id=job.name,
                 next_run_time=now,
@@ -92,7 +107,12 @@ class Scheduler:
         _log.warning("scheduler.clock_set_back", seconds=round((before - now).total_seconds()))
         for name in self._jobs:
             self._next_at(name, now)
+        self.wake()
         return True
+
+    def wake(self) -> None:
+        """Look at once what is due, e.g. after the machine slept."""
+        self._scheduler.wakeup()
 
     @property
     def running(self) -> frozenset[str]:

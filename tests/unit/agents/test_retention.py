@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agents.retention import run_once
+from lakehouse_core.config.models import DuckDBEngine
+from lakehouse_core.store.rows import to_arrow
+from tests.factories import NOW, agent_run, query_event
+
+if TYPE_CHECKING:
+    from lakehouse_core.config import Config
+    from lakehouse_core.store.owner import OwnerStore
+
+
+def test_history_beyond_the_retention_leaves(demo_config: Config, store: OwnerStore) -> None:
+    old = query_event(submitted_at=NOW - timedelta(days=91))
+    new = query_event(submitted_at=NOW - timedelta(days=89))
+    store.upsert("query_event", to_arrow("query_event", [old, new]))
+    assert run_once(store, demo_config, lambda: NOW).rows == 1
+    left = store.read("SELECT query_id FROM query_event").column("query_id").to_pylist()
+    assert left == [new.query_id]
+
+
+def test_runs_that_did_nothing_are_kept_for_a_day(demo_config: Config, store: OwnerStore) -> None:
+    def run(name: str, age: timedelta, **given: object) -> object:
+        return agent_run(
+            run_id=name,
+            started_at=NOW - age,
+            **{"outcome": "ok", "rows_written": 0, "dead_letters": 0, "error": None, **given},
+        )
+
+    day = timedelta(days=1)
+    runs = [
+        run("idle-old", 2 * day),
+        run("idle-new", day / 2),
+        run("rows-old", 2 * day, rows_written=5),
+        run("failed-old", 2 * day, outcome="failed", error="x"),
+    ]
+    store.upsert("agent_run", to_arrow("agent_run", runs))
+    run_once(store, demo_config, lambda: NOW)
+    left = store.read("SELECT run_id FROM agent_run").column("run_id").to_pylist()
+    assert sorted(left) == ["failed-old", "idle-new", "rows-old"]
+
+
+def test_old_files_of_our_journal_are_removed(demo_config: Config, store: OwnerStore) -> None:
+    engine = demo_config.engines["duckdb"]
+    assert isinstance(engine, DuckDBEngine)
+    folder = Path(engine.journal)
+    folder.mkdir(parents=True)
+    for name, days in (("old.jsonl", 100), ("new.jsonl", 1), ("other.txt", 100)):
+        (folder / name).write_text("")
+        moment = (NOW - timedelta(days=days)).timestamp()
+        os.utime(folder / name, (moment, moment))
+    run_once(store, demo_config, lambda: NOW)
+    assert sorted(f.name for f in folder.iterdir()) == ["new.jsonl", "other.txt"]

@@ -1,0 +1,203 @@
+"""The slow path: tokens, tree, names, template.
+
+Answers never depend on the hot path; it only remembers them (see `inspector`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError, TokenError
+from sqlglot.tokenizer_core import TokenType
+
+from lakehouse_core.domain.query import StatementKind, TemplateId
+from lakehouse_core.sql import limits
+from lakehouse_core.sql.kind import is_statement, kind_of
+from lakehouse_core.sql.lex import Lexed, lex
+from lakehouse_core.sql.link import canonical_names, link, start_of
+from lakehouse_core.sql.records import Fingerprint
+from lakehouse_core.sql.render import Spelling, quoted, render
+from lakehouse_core.sql.statement import bind
+from lakehouse_core.sql.tree import Tree, interval_form, parse
+
+if TYPE_CHECKING:
+    from sqlglot.tokenizer_core import Token
+
+    from lakehouse_core.sql.dialect import SqlDialect
+    from lakehouse_core.sql.scope import Bound
+
+# A parser is a program fed with strangers' text: what it raises beyond its own errors is its
+# failure on this text, told in `error`, and no reason to stop.
+_PARSER_FAILURES = (
+    SqlglotError,
+    RecursionError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+)
+_SHOWN = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Everything the slow path finds out about a text.
+
+    Attributes:
+        fingerprint: the answer.
+        bound: the bound names; None when the statement was not understood or has none.
+        ends: where each literal ends in the text.
+        kept: numbers of the literals that are part of the template, and how they are compared.
+    """
+
+    fingerprint: Fingerprint
+    bound: Bound | None = None
+    ends: tuple[int, ...] = ()
+    kept: tuple[tuple[int, bool], ...] = ()
+
+
+def analyse(text: str, dialect: SqlDialect) -> Analysis:
+    """Analyse a text; never raises on account of the text."""
+    if len(text) > limits.MAX_CHARACTERS:
+        return _failed(_oversized(text), _too_long(text))
+    try:
+        lexed = lex(text, dialect)
+    except _PARSER_FAILURES as error:
+        return _failed(squeezed(text), f"cannot be split into tokens: {_reason(error)}")
+    problem = _problem(lexed, dialect)
+    if problem is None:
+        try:
+            return _understood(lexed, dialect)
+        except _PARSER_FAILURES as error:
+            problem = _reason(error)
+    return _failed(render(lexed, Spelling(), dialect), problem)
+
+
+def template_id(template: str) -> TemplateId:
+    """The id of a template."""
+    data = template.encode("utf-8", "surrogatepass")
+    return TemplateId(hashlib.blake2b(data, digest_size=8).hexdigest())
+
+
+def squeezed(text: str) -> str:
+    """A text without tokens: only its layout can be evened out."""
+    return " ".join(text.split())
+
+
+def failed(template: str, error: str) -> Fingerprint:
+    """The fingerprint of a text that was not understood."""
+    return Fingerprint(template_id(template), template, StatementKind.OTHER, error)
+
+
+def _failed(template: str, error: str) -> Analysis:
+    return Analysis(failed(template, error))
+
+
+def _problem(lexed: Lexed, dialect: SqlDialect) -> str | None:
+    if lexed.statements == 0:
+        return "empty statement"
+    if lexed.statements > 1:
+        return f"one statement at a time: found {lexed.statements}"
+    return limits.refusal(lexed, dialect)
+
+
+def _understood(lexed: Lexed, dialect: SqlDialect) -> Analysis:
+    tree = None if lexed.is_command else parse(lexed, dialect)
+    if tree is None:
+        return _command(lexed, dialect)
+    if not is_statement(tree.root):
+        word = lexed.tokens[0].text[:40]
+        template = render(lexed, Spelling(), dialect)
+        return _failed(template, f"not a statement: it starts with {word!r}")
+    bound = bind(tree.root, dialect)
+    link(bound, dialect)
+    spelling = _spelling(lexed, tree, bound, dialect)
+    return _analysis(lexed, tree, bound, render(lexed, spelling, dialect))
+
+
+def _analysis(lexed: Lexed, tree: Tree | None, bound: Bound | None, template: str) -> Analysis:
+    kept = tree.kept if tree else set()
+    intervals = tree.intervals if tree else set()
+    kind = kind_of(lexed, tree.root if tree else None)
+    return Analysis(
+        Fingerprint(template_id(template), template, kind),
+        bound,
+        tuple(token.end for token in lexed.literals),
+        tuple((number, number in intervals) for number in sorted(kept)),
+    )
+
+
+def _command(lexed: Lexed, dialect: SqlDialect) -> Analysis:
+    """A statement without a tree. The text EXECUTE IMMEDIATE runs is its meaning."""
+    spelling = Spelling()
+    is_dynamic = lexed.tokens[0].token_type == TokenType.EXECUTE
+    if is_dynamic:
+        spelling.literals = {token.start: _verbatim(token) for token in lexed.literals}
+    analysis = _analysis(lexed, None, None, render(lexed, spelling, dialect))
+    if not is_dynamic:
+        return analysis
+    kept = tuple((number, False) for number in range(len(lexed.literals)))
+    return Analysis(analysis.fingerprint, None, analysis.ends, kept)
+
+
+def _spelling(lexed: Lexed, tree: Tree, bound: Bound, dialect: SqlDialect) -> Spelling:
+    names: dict[int, str] = {}
+    for node in tree.identifiers:
+        folded = dialect.fold(node.args["this"], quoted=bool(node.args.get("quoted")))
+        names[start_of(node)] = dialect.display(folded)
+    names |= canonical_names(bound)
+    literals: dict[int, str] = {}
+    for number in tree.kept:
+        token = lexed.literals[number]
+        is_interval = number in tree.intervals
+        literals[token.start] = (
+            quoted(interval_form(token.text)) if is_interval else _verbatim(token)
+        )
+        names.pop(token.start, None)
+    return Spelling(names, _wanting_as(bound), literals, is_parsed=True)
+
+
+def _wanting_as(bound: Bound) -> set[int]:
+    """Aliases that may be written with or without AS."""
+    wanting = set()
+    for node, kind in bound.aliases:
+        parent = node.parent
+        if isinstance(parent, exp.TableAlias):
+            is_optional = kind == "table" and not isinstance(parent.parent, exp.Lateral)
+        else:
+            is_optional = isinstance(parent, exp.Alias)
+        if is_optional and start_of(node) >= 0:
+            wanting.add(start_of(node))
+    return wanting
+
+
+def _verbatim(token: Token) -> str:
+    return token.text if token.token_type == TokenType.NUMBER else quoted(token.text)
+
+
+def _reason(error: BaseException) -> str:
+    """One line: what is wrong, and where."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply to analyse"
+    if isinstance(error, TokenError):
+        return squeezed(str(error.__cause__ or error.__context__ or error))[:200]
+    if not isinstance(error, ParseError) or not error.errors:
+        return f"the parser failed with {type(error).__name__}: {squeezed(str(error))[:200]}"
+    first = error.errors[0]
+    near = squeezed(str(first.get("highlight") or ""))[:40]
+    where = f"line {first.get('line')}, column {first.get('col')}"
+    reason = f"{squeezed(str(first.get('description')))} at {where}"
+    return f"{reason}, near {near!r}" if near else reason
+
+
+def _too_long(text: str) -> str:
+    return f"too long to analyse: {len(text)} characters, limit {limits.MAX_CHARACTERS}"
+
+
+def _oversized(text: str) -> str:
+    return f"{squeezed(text[:_SHOWN])} … {template_id(text)}"

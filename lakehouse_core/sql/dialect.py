@@ -1,0 +1,104 @@
+"""A dialect as this room needs it: tokens, trees, and how it folds names."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from sqlglot.dialects.dialect import Dialect, Dialects, NormalizationStrategy
+from sqlglot.tokenizer_core import TokenType
+
+from lakehouse_core.domain.errors import LakehouseError, Terminal
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+    from sqlglot.tokenizer_core import Token
+
+# Canonical alias names of templates; a real name of this form is quoted to stay apart from them.
+_RESERVED = re.compile(r"[tcwn][0-9]+\Z")
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
+
+
+class UnknownDialectError(Terminal, LakehouseError):
+    """Raised when a dialect name is none of sqlglot's."""
+
+
+class SqlDialect:
+    """One dialect; cheap to keep, made once per name by `dialect_named`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.base = Dialect.get_or_raise(name or None)
+        strategy = self.base.normalization_strategy
+        self._upper = strategy in (
+            NormalizationStrategy.UPPERCASE,
+            NormalizationStrategy.CASE_INSENSITIVE_UPPERCASE,
+        )
+        self._folds = strategy is not NormalizationStrategy.CASE_SENSITIVE
+        self._folds_quoted = strategy in (
+            NormalizationStrategy.CASE_INSENSITIVE,
+            NormalizationStrategy.CASE_INSENSITIVE_UPPERCASE,
+        )
+
+    @cached_property
+    def has_lateral_aliases(self) -> bool:
+        """Whether a SELECT item may use the alias of an item to its left."""
+        return self.name in {"spark", "databricks", "duckdb", "snowflake", "redshift", "clickhouse"}
+
+    @cached_property
+    def type_tokens(self) -> bytes:
+        """For each kind of token 1 when it names a type."""
+        return bytes(
+            kind in self.base.parser_class.TYPE_TOKENS for kind in range(max(TokenType) + 1)
+        )
+
+    def tokenize(self, text: str) -> list[Token]:
+        """Tokens of a text; sqlglot's TokenError when it has none."""
+        return self.base.tokenize(text)
+
+    def parse(self, tokens: list[Token], text: str) -> list[exp.Expr | None]:
+        """Trees of a list of tokens; sqlglot's ParseError when there are none."""
+        return self.base.parser().parse(tokens, text)
+
+    def fold(self, name: str, *, quoted: bool) -> str:
+        """The name as the engine compares it."""
+        if not self._folds or (quoted and not self._folds_quoted):
+            return name
+        return name.upper() if self._upper else name.lower()
+
+    def display(self, folded: str) -> str:
+        """A folded name as templates show it: bare when an unquoted name folds to it."""
+        bare = folded.lower()
+        same = self.fold(bare, quoted=False) == folded if self._folds else bare == folded
+        if same and _PLAIN.match(bare) and not _RESERVED.match(bare):
+            return bare
+        return '"' + folded.replace('"', '""') + '"'
+
+
+@lru_cache(maxsize=64)
+def dialect_named(name: str) -> SqlDialect:
+    """The dialect of a name.
+
+    Raises:
+        UnknownDialectError: names the nearest dialect there is.
+    """
+    folded = name.strip().lower()
+    known = dialect_names()
+    if folded not in known:
+        near = difflib.get_close_matches(folded, known, n=1, cutoff=0.0)
+        raise UnknownDialectError(f"unknown dialect {name!r}; the nearest known one is {near[0]!r}")
+    return SqlDialect(folded)
+
+
+@lru_cache(maxsize=1)
+def neutral_dialect() -> SqlDialect:
+    """The dialect of sqlglot itself, for texts of which only the layout can be evened out."""
+    return SqlDialect("")
+
+
+@lru_cache(maxsize=1)
+def dialect_names() -> tuple[str, ...]:
+    """Every dialect name, sqlglot's vocabulary."""
+    return tuple(sorted(d.value for d in Dialects if d.value))

@@ -1,0 +1,311 @@
+"""Bind the names inside expressions, and say what a predicate does with its columns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from lakehouse_core.sql.scope import Bound, Comparison, Ref, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakehouse_core.sql.dialect import SqlDialect
+    from lakehouse_core.sql.records import Role
+    from lakehouse_core.sql.scope import Clause, Relation, Source
+
+_QUERIES = (exp.Select, exp.SetOperation, exp.Subquery)
+_ROLES: dict[type[exp.Expr], Role] = {
+    exp.EQ: "filter_eq",
+    exp.NullSafeEQ: "filter_eq",
+    exp.Is: "filter_eq",
+    exp.Column: "filter_eq",
+    exp.In: "filter_in",
+}
+# What the walk does at a node; a class that is not here yet is sorted in once.
+_LEAF, _COLUMN, _QUERY, _AGGREGATE, _SPECIAL, _PLAIN = range(6)
+_LEAVES = (exp.Literal, exp.Identifier, exp.Var, exp.Star, exp.Null, exp.Boolean, exp.DataType)
+_SPECIALS = (exp.Window, exp.Lambda, exp.PropertyEQ, exp.Kwarg, exp.Alias, exp.Exists, exp.Filter)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an expression stands.
+
+    Attributes:
+        scope: its scope.
+        clause: its clause.
+        role: what the clause does with columns; None when it only names them.
+        item: position of the SELECT item, or -1.
+        is_inner: inside an aggregate or window function.
+        params: names that a lambda binds.
+    """
+
+    scope: Scope
+    clause: Clause
+    role: Role | None
+    item: int = -1
+    is_inner: bool = False
+    params: frozenset[str] = frozenset()
+
+    def inside(self, role: Role) -> Place:
+        """The place of an argument of an aggregate or window function."""
+        return replace(self, role=role if self.role else None, is_inner=True)
+
+
+class ExpressionBinder(ABC):
+    """Binds expressions; the queries inside them are bound by its subclass."""
+
+    def __init__(self, dialect: SqlDialect) -> None:
+        self.dialect = dialect
+        self.bound = Bound()
+        self._actions: dict[type[exp.Expr], int] = {}
+
+    @abstractmethod
+    def query(
+        self,
+        node: exp.Expr,
+        parent: Scope | None,
+        ctes: dict[str, Relation],
+        *,
+        is_exists: bool = False,
+    ) -> Relation:
+        """Bind a query in its surroundings and say what it gives."""
+
+    # --- names -------------------------------------------------------------------------------
+
+    def new_scope(self, parent: Scope | None, ctes: dict[str, Relation]) -> Scope:
+        """A scope inside another, or at the top."""
+        scope = Scope(parent, ctes)
+        self.bound.scopes.append(scope)
+        return scope
+
+    def name_of(self, node: exp.Expr | None) -> str:
+        """The folded name of an identifier, or of the column around it."""
+        if node is None:
+            return ""
+        if node.__class__ is exp.Identifier:
+            return self.dialect.fold(node.args["this"], quoted=bool(node.args.get("quoted")))
+        if node.__class__ is exp.Column:
+            return self.name_of(node.this)
+        return self.dialect.fold(node.name, quoted=False)
+
+    def output_name(self, node: exp.Expr) -> str:
+        """The name a SELECT item without alias gives to its column."""
+        if isinstance(node, exp.Column):
+            return self.name_of(node.this)
+        if isinstance(node, exp.Dot):
+            return self.name_of(node.expression)
+        return ""
+
+    def table_parts(self, node: exp.Table) -> tuple[str, ...]:
+        """The folded parts of a table's name; empty when it is a function."""
+        parts = node.parts
+        if not all(isinstance(part, exp.Identifier) for part in parts):
+            return ()
+        return tuple(self.name_of(part) for part in parts)
+
+    def qualifier(self, column: exp.Expr, scope: Scope) -> Source | None:
+        """The source a column is qualified with; its alias is renamed with it."""
+        ident = column.args.get("table")
+        source = scope.source_named(self.name_of(ident)) if ident is not None else None
+        if ident is not None and source is not None and source.ident is not None:
+            self.bound.renames.append((ident, source.ident))
+        return source
+
+    def add_ref(
+        self, name: str, scope: Scope, clause: Clause, role: Role | None, *, node: exp.Expr | None
+    ) -> Ref:
+        """Note that a column is named."""
+        ref = Ref(name, scope, clause, role, node)
+        self.bound.refs.append(ref)
+        return ref
+
+    # --- expressions -------------------------------------------------------------------------
+
+    def expression(self, node: exp.Expr, place: Place) -> None:
+        """Note every column of an expression in the role of its place."""
+        stack = [(node, place)]
+        actions = self._actions
+        while stack:
+            node, place = stack.pop()
+            kind = node.__class__
+            action = actions.get(kind)
+            if action is None:
+                action = actions[kind] = _action(node)
+            if action == _PLAIN:
+                stack.extend([(child, place) for child in children(node)])
+            elif action == _COLUMN:
+                self._column(node, place)
+            elif action == _QUERY:
+                self.query(node, place.scope, place.scope.ctes)
+            elif action == _AGGREGATE:
+                inside = place.inside("project")
+                stack.extend([(child, inside) for child in children(node)])
+            elif action == _SPECIAL:
+                stack.extend(self._special(node, place))
+
+    def _special(self, node: exp.Expr, place: Place) -> Iterator[tuple[exp.Expr, Place]]:
+        if isinstance(node, exp.Window):
+            yield from self._window(node, place)
+        elif isinstance(node, exp.Lambda):
+            params = place.params | {self.name_of(p) for p in node.expressions}
+            yield node.this, replace(place, params=params)
+        elif isinstance(node, exp.Exists):
+            if isinstance(node.this, _QUERIES):
+                self.query(node.this, place.scope, place.scope.ctes, is_exists=True)
+            else:  # Spark's exists(array, lambda)
+                yield from ((child, place) for child in children(node))
+        elif isinstance(node, exp.Filter):
+            inside = place.inside("project")
+            yield from ((child, inside) for child in children(node))
+        elif isinstance(node, exp.Alias):  # a field of a struct
+            yield node.this, place
+        else:  # a named argument: its name is no column
+            yield node.expression, place
+
+    def _window(self, node: exp.Window, place: Place) -> Iterator[tuple[exp.Expr, Place]]:
+        roles: dict[str, Role] = {"partition_by": "group", "order": "order"}
+        named = node.args.get("alias")
+        definition = place.scope.windows.get(self.name_of(named))
+        if named is not None and definition is not None:
+            self.bound.renames.append((named, definition))
+        for name, value in node.args.items():
+            if name == "alias":
+                continue
+            inside = place.inside(roles.get(name, "project"))
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, exp.Expr):
+                    yield child, inside
+
+    def _column(self, node: exp.Expr, place: Place) -> None:
+        args = node.args
+        ident = args["this"]
+        if ident.__class__ is exp.Star:
+            self.qualifier(node, place.scope)  # COUNT(t.*)
+            return
+        source = None
+        if args.get("table") is not None:
+            source, ident = self._qualified(node, place)
+        name = self.name_of(ident)
+        if source is None and name in place.params:
+            return
+        ref = Ref(name, place.scope, place.clause, place.role, ident)
+        ref.item, ref.is_inner, ref.source = place.item, place.is_inner, source
+        ref.is_qualified = source is not None
+        self.bound.refs.append(ref)
+
+    def _qualified(self, node: exp.Expr, place: Place) -> tuple[Source | None, exp.Expr]:
+        """Source and column of `a.b`, which may as well be a field of the column `a`."""
+        source = self.qualifier(node, place.scope)
+        if source is not None:
+            return source, node.args["this"]
+        parts: list[Any] = [
+            part
+            for part in (node.args.get(n) for n in ("catalog", "db", "table", "this"))
+            if part is not None
+        ]
+        for index, part in enumerate(parts[:-1]):
+            source = place.scope.source_named(self.name_of(part))
+            if source is not None:
+                if source.ident is not None:
+                    self.bound.renames.append((part, source.ident))
+                return source, parts[index + 1]
+        return None, parts[0]
+
+    def table_function(self, node: exp.Expr, scope: Scope) -> None:
+        """Arguments of a table function: only a qualified name is a column for sure."""
+        first = len(self.bound.refs)
+        self.expression(node, Place(scope, "other", "project"))
+        if not isinstance(node, exp.Func) or isinstance(node, exp.Unnest | exp.Explode):
+            return
+        added = self.bound.refs[first:]
+        self.bound.refs[first:] = [r for r in added if r.is_qualified or r.scope is not scope]
+
+    # --- clauses -----------------------------------------------------------------------------
+
+    def clause(self, node: Any, scope: Scope, clause: Clause, role: Role) -> None:
+        """GROUP BY or ORDER BY: positions stand for items of the SELECT list."""
+        place = Place(scope, clause, role)
+        stack: list[exp.Expr] = [node]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, exp.Literal):
+                self._position(part, scope, role)
+            elif isinstance(part, exp.Group | exp.Order | exp.Ordered | exp.Tuple | exp.Paren):
+                stack.extend(children(part))
+            elif isinstance(part, exp.Var) and part.name.upper() == "ALL":
+                self.bound.item_uses += [(output, role) for output in scope.relation.outputs]
+            elif isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Sort):
+                stack.extend(children(part))
+            else:
+                self.expression(part, place)
+
+    def _position(self, node: exp.Literal, scope: Scope, role: Role) -> None:
+        text = str(node.this)
+        position = int(text) - 1 if text.isdecimal() else -1
+        outputs = scope.relation.outputs
+        if not node.is_string and 0 <= position < len(outputs) and not scope.relation.opens:
+            self.bound.item_uses.append((outputs[position], role))
+
+    def condition(self, node: exp.Expr, scope: Scope, clause: Clause) -> None:
+        """A condition: each predicate gives its columns a role."""
+        stack = [node]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, exp.And | exp.Or | exp.Xor):
+                stack += [part.expression, part.this]
+            elif isinstance(part, exp.Not | exp.Paren):
+                stack.append(part.this)
+            else:
+                self._predicate(part, Place(scope, clause, _role(part)))
+
+    def _predicate(self, node: exp.Expr, place: Place) -> None:
+        if not isinstance(node, exp.Binary | exp.Between):
+            self.expression(node, place)
+            return
+        first = len(self.bound.refs)
+        self.expression(node.this, place)
+        middle = len(self.bound.refs)
+        for name, value in node.args.items():
+            if name != "this" and isinstance(value, exp.Expr):
+                self.expression(value, place)
+        left = self._own(self.bound.refs[first:middle], place)
+        right = self._own(self.bound.refs[middle:], place)
+        if left and right:
+            self.bound.comparisons.append(Comparison(left, right))
+
+    def _own(self, refs: list[Ref], place: Place) -> list[Ref]:
+        """References that stand in the predicate itself, not in a subquery or an aggregate."""
+        return [ref for ref in refs if ref.scope is place.scope and not ref.is_inner]
+
+
+def children(node: exp.Expr) -> list[exp.Expr]:
+    """The nodes directly below a node."""
+    found: list[exp.Expr] = []
+    for value in node.args.values():
+        if value.__class__ is list:
+            found += [child for child in value if isinstance(child, exp.Expr)]
+        elif isinstance(value, exp.Expr):
+            found.append(value)
+    return found
+
+
+def _action(node: exp.Expr) -> int:
+    for kinds, action in (
+        ((exp.Column,), _COLUMN),
+        (_LEAVES, _LEAF),
+        (_QUERIES, _QUERY),
+        (_SPECIALS, _SPECIAL),
+        ((exp.AggFunc, exp.WithinGroup), _AGGREGATE),
+    ):
+        if isinstance(node, kinds):
+            return action
+    return _PLAIN
+
+
+def _role(node: exp.Expr) -> Role:
+    return _ROLES.get(node.__class__, "filter_range")

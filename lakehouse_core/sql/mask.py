@@ -1,0 +1,170 @@
+"""The hot path's key: a text with its literals masked and its comments gone, in one scan.
+
+This is a lexer, not understanding: it only says "these two texts differ in nothing but literals
+and comments". It masks what it is sure of and gives up (None) on everything else, and an entry
+is stored under a key only after sqlglot's own tokens were seen to agree with the scan
+(`Mask.ends`). Whatever is not masked stays in the key as written, so a doubt costs a parse, never
+a wrong answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lakehouse_core.sql.dialect import SqlDialect
+
+MASK = "\x00"
+
+# Outside literals: `$` opens dollar strings and parameters, `@` parameters, `{` Jinja. Each changes
+# what the characters after it mean.
+_DOUBTFUL = re.compile(r"[$@{]")
+
+# Each alternative starts after its first character (the set in `_scanner` has taken it) and ends
+# with an empty group, whose number tells which one matched.
+_NUMBER = r"(?<=[\s(,=<>+\-*/%\[|][0-9])[0-9]*+(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+(?![\w.])()"
+_DASHES = r"(?<=-)-[^\n\r]*+()"
+_SLASHES = r"(?<=/)/[^\n\r]*+()"
+_HINT = r"(?<=/)\*\+(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/()"
+_BLOCK = r"(?<=/)\*(?!\+)(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/()"
+# An open comment, or one within another, which nests in some dialects only.
+_OPEN_BLOCK = r"(?<=/)\*()"
+
+# `IN (?, ?, ?)` and rows of `VALUES (?, ?), (?, ?)` count as one.
+_LISTS = re.compile(
+    r"\x00(?i:(?<=[\s)]in \(\x00)|(?<=[\s)]in\(\x00))(?:\s*+,\s*+\x00)++(?=\s*+\))"
+    r"|\x00(?i:(?<=[\s)]values \(\x00)|(?<=[\s)]values\(\x00))"
+    r"((?:\s*+,\s*+\x00)*+\s*+)\)(?:\s*+,\s*+\(\x00\1\))++"
+)
+
+
+class _DoubtError(Exception):
+    """Raised when the scan meets something it does not decide on."""
+
+
+def _literal(_: re.Match[str]) -> str:
+    return MASK
+
+
+def _comment(_: re.Match[str]) -> str:
+    return " "
+
+
+def _verbatim(match: re.Match[str]) -> str:
+    return match[0]
+
+
+def _doubt(_: re.Match[str]) -> str:
+    raise _DoubtError
+
+
+_Action = Callable[[re.Match[str]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """A masked text.
+
+    Attributes:
+        key: literals masked, lists of literals shortened to one.
+        full_key: literals masked, lists in full length; the masks line up with `literals`.
+        literals: the masked literals, in order.
+        ends: where each of them ends in the text (position of the last character).
+    """
+
+    key: str
+    full_key: str
+    literals: tuple[str, ...]
+    ends: tuple[int, ...]
+
+
+class Masker:
+    """Masks texts of one dialect."""
+
+    def __init__(self, dialect: SqlDialect) -> None:
+        tokenizer = dialect.base.tokenizer_class
+        self._is_able = _is_plain(dialect)
+        self._pattern, self._actions = _scanner(dialect)
+        escapes = {*tokenizer.STRING_ESCAPES, *tokenizer.BYTE_STRING_ESCAPES}
+        self._escape = "\\" if "\\" in escapes else MASK
+
+    def full_key(self, text: str) -> str | None:
+        """The masked text; None when it has something the scan does not decide on."""
+        if not self._is_able or MASK in text or self._escape in text:
+            return None
+        actions = self._actions
+        try:
+            full = self._pattern.sub(lambda m: actions[m.lastindex or 0](m), text)
+        except _DoubtError:
+            return None
+        return None if _DOUBTFUL.search(full) else full
+
+    def mask(self, text: str) -> Mask | None:
+        """Key and literals; None as in `full_key`."""
+        full = self.full_key(text)
+        if full is None:
+            return None
+        found = [
+            m for m in self._pattern.finditer(text) if self._actions[m.lastindex or 0] is _literal
+        ]
+        return Mask(
+            key=shorten_lists(full),
+            full_key=full,
+            literals=tuple(m[0] for m in found),
+            ends=tuple(m.end() - 1 for m in found),
+        )
+
+
+def shorten_lists(full_key: str) -> str:
+    """A masked text in which a list of literals counts as one literal."""
+    return _LISTS.sub(_shortened, full_key)
+
+
+def _shortened(match: re.Match[str]) -> str:
+    row = match[1]
+    return MASK if row is None else f"{MASK}{row})"
+
+
+def _is_plain(dialect: SqlDialect) -> bool:
+    """Whether the dialect's lexical rules are among those the scan knows."""
+    tokenizer = dialect.base.tokenizer_class
+    quotes, names = tokenizer._QUOTES, tokenizer._IDENTIFIERS
+    return (
+        all(start == end and start in {"'", '"'} for start, end in quotes.items())
+        and all(start == end and start in {'"', "`"} for start, end in names.items())
+        and set(tokenizer._COMMENTS) <= {"--", "/*", "/*+", "//", "{#"}
+        and not tokenizer._IDENTIFIER_ESCAPES
+        and not tokenizer.DASH_COMMENT_REQUIRES_BOUNDARY
+        and set(tokenizer.STRING_ESCAPES) <= {"'", "\\"}
+    )
+
+
+def _scanner(dialect: SqlDialect) -> tuple[re.Pattern[str], tuple[_Action, ...]]:
+    tokenizer = dialect.base.tokenizer_class
+    quotes, names = list(tokenizer._QUOTES), list(tokenizer._IDENTIFIERS)
+    parts: list[tuple[str, _Action]] = [
+        (_NUMBER, _literal),
+        (_DASHES, _comment),
+        (_HINT, _verbatim),
+        (_BLOCK, _comment),
+        (_OPEN_BLOCK, _doubt),
+    ]
+    if "//" in tokenizer._COMMENTS:
+        parts.append((_SLASHES, _comment))
+    escapes = tokenizer.STRING_ESCAPES
+    parts += [(_quoted(quote, doubles=quote in escapes), _literal) for quote in quotes]
+    parts += [(_quoted(quote, doubles=True), _verbatim) for quote in names]
+    starts = "".join(quotes + names)
+    parts.append((rf"(?<=[{starts}])()", _doubt))  # a quote that is never closed
+    # The first character is one set, so that the search leaps from candidate to candidate.
+    pattern = rf"[0-9{starts}/\-](?:{'|'.join(part for part, _ in parts)})"
+    return re.compile(pattern), (_doubt, *(action for _, action in parts))
+
+
+def _quoted(quote: str, *, doubles: bool) -> str:
+    inner = rf"[^{quote}]*+"
+    more = rf"(?:{quote}{quote}{inner})*+" if doubles else ""
+    return rf"(?<={quote}){inner}{more}{quote}()"

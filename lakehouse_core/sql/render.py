@@ -1,0 +1,216 @@
+"""Tokens to template text: one spelling for everything that does not matter.
+
+Keywords and functions are upper case, names folded, literals `?`, aliases canonical; equal items
+of an IN list and equal rows of VALUES appear once; the layout is always the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot.tokenizer_core import TokenType
+
+from lakehouse_core.sql.lex import Code, close_of
+
+if TYPE_CHECKING:
+    from sqlglot.tokenizer_core import Token
+
+    from lakehouse_core.sql.dialect import SqlDialect
+    from lakehouse_core.sql.lex import Lexed
+
+PLACEHOLDER = "?"
+
+# Where a sign belongs to the number after it, and where NULL or TRUE is a value like any other.
+_VALUE_FOLLOWS = frozenset(
+    {
+        TokenType.L_PAREN,
+        TokenType.L_BRACKET,
+        TokenType.COMMA,
+        TokenType.EQ,
+        TokenType.NEQ,
+        TokenType.LT,
+        TokenType.LTE,
+        TokenType.GT,
+        TokenType.GTE,
+        TokenType.THEN,
+        TokenType.ELSE,
+        TokenType.SELECT,
+        TokenType.BETWEEN,
+    }
+)
+_SIGN_FOLLOWS = _VALUE_FOLLOWS | {
+    TokenType.AND,
+    TokenType.OR,
+    TokenType.WHEN,
+    TokenType.STAR,
+    TokenType.SLASH,
+    TokenType.PLUS,
+    TokenType.DASH,
+    TokenType.LIMIT,
+    TokenType.LIKE,
+}
+_SILENT = frozenset({Code.UNARY, Code.DOT})
+_SPELLING = {TokenType.NEQ: "<>", TokenType.EQ: "="}
+_NO_SPACE_BEFORE = frozenset({",", ")", "]", ".", "::", ";", ":"})
+_NO_SPACE_AFTER = frozenset({"(", "[", ".", "::", ":"})
+
+
+@dataclass(slots=True)
+class Spelling:
+    """How single tokens are written, by their position in the text.
+
+    Attributes:
+        names: identifiers.
+        aliases: identifiers that define an alias and want an AS before them.
+        literals: literals that keep a text.
+        is_parsed: whether a tree told names from other words.
+    """
+
+    names: dict[int, str] = field(default_factory=dict)
+    aliases: set[int] = field(default_factory=set)
+    literals: dict[int, str] = field(default_factory=dict)
+    is_parsed: bool = False
+
+
+@dataclass(slots=True)
+class _Pieces:
+    """What the template is made of: texts, and the code of each."""
+
+    texts: list[str] = field(default_factory=list)
+    codes: bytearray = field(default_factory=bytearray)
+
+
+def render(lexed: Lexed, spelling: Spelling, dialect: SqlDialect) -> str:
+    """The template of a statement."""
+    pieces = _pieces(lexed, spelling, dialect)
+    if Code.IN in lexed.codes or Code.VALUES in lexed.codes:
+        _shorten_lists(pieces)
+    return _laid_out(pieces)
+
+
+def quoted(text: str) -> str:
+    """A string literal that keeps its text."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _pieces(lexed: Lexed, spelling: Spelling, dialect: SqlDialect) -> _Pieces:
+    texts: list[str] = []
+    codes = bytearray()
+    names, aliases = spelling.names, spelling.aliases
+    for index, token in enumerate(lexed.tokens):
+        start, code = token.start, lexed.codes[index]
+        text = names.get(start)
+        if text is not None:
+            if start in aliases and texts and texts[-1] != "AS":
+                texts.append("AS")
+                codes.append(Code.OTHER)
+            code = Code.NAME
+        elif code == Code.LITERAL:
+            text = spelling.literals.get(start, PLACEHOLDER)
+        elif code in _SILENT and _is_part_of_literal(lexed, index, spelling):
+            continue
+        elif code == Code.CONSTANT and _is_value(lexed, index):
+            text, code = PLACEHOLDER, Code.LITERAL
+        else:
+            text, code = _word(token, code, dialect, is_parsed=spelling.is_parsed)
+        texts.append(text)
+        codes.append(code)
+    return _Pieces(texts, codes)
+
+
+def _word(token: Token, code: int, dialect: SqlDialect, *, is_parsed: bool) -> tuple[str, int]:
+    """A token that is neither a literal nor a name the tree knows."""
+    if code == Code.OTHER:
+        kind = token.token_type
+        if kind == TokenType.HINT:
+            return " ".join(token.text.split()), code
+        text = _SPELLING.get(kind) or token.text.upper()
+        return text, Code.NAME if dialect.type_tokens[kind] else code
+    if code == Code.IDENTIFIER:
+        return dialect.display(dialect.fold(token.text, quoted=True)), Code.NAME
+    if code == Code.VAR:
+        if is_parsed:
+            return token.text.upper(), Code.NAME
+        return dialect.display(dialect.fold(token.text, quoted=False)), Code.NAME
+    return token.text.upper(), code
+
+
+def _is_part_of_literal(lexed: Lexed, index: int, spelling: Spelling) -> bool:
+    """Whether a minus, plus or point belongs to the number after it."""
+    tokens = lexed.tokens
+    if index == 0 or index + 1 >= len(tokens) or lexed.codes[index + 1] != Code.LITERAL:
+        return False
+    following = tokens[index + 1]
+    return (
+        tokens[index].token_type in (TokenType.DASH, TokenType.PLUS, TokenType.DOT)
+        and following.token_type == TokenType.NUMBER
+        and following.start not in spelling.literals
+        and tokens[index - 1].token_type in _SIGN_FOLLOWS
+    )
+
+
+def _is_value(lexed: Lexed, index: int) -> bool:
+    return index > 0 and lexed.tokens[index - 1].token_type in _VALUE_FOLLOWS
+
+
+def _shorten_lists(pieces: _Pieces) -> None:
+    """Drop repeated items, the innermost list first."""
+    for index in range(len(pieces.codes) - 2, -1, -1):
+        code = pieces.codes[index]
+        if code == Code.IN and pieces.codes[index + 1] == Code.L_PAREN:
+            first = pieces.codes[index + 2 : index + 3]
+            if first and first[0] not in (Code.QUERY, Code.VALUES):
+                _keep_distinct(pieces, index + 2, close_of(pieces.codes, index + 1))
+        elif code == Code.VALUES:
+            _keep_distinct(pieces, index + 1, _items_end(pieces.codes, index + 1))
+
+
+def _items_end(codes: bytearray, start: int) -> int:
+    """Where the rows after VALUES end: after the last bracket that a comma leads to."""
+    end = start
+    while end < len(codes) and codes[end] == Code.L_PAREN:
+        end = min(close_of(codes, end) + 1, len(codes))
+        if codes[end : end + 2] != bytes((Code.COMMA, Code.L_PAREN)):
+            break
+        end += 1
+    return end
+
+
+def _keep_distinct(pieces: _Pieces, start: int, end: int) -> None:
+    """Keep each item of a list once, in the order they first appear."""
+    items: dict[tuple[str, ...], bytes] = {}
+    depth, first, count = 0, start, 0
+    for index in range(start, end + 1):
+        code = pieces.codes[index] if index < end else Code.COMMA
+        if code in (Code.L_PAREN, Code.L_BRACKET):
+            depth += 1
+        elif code in (Code.R_PAREN, Code.R_BRACKET):
+            depth -= 1
+        elif code == Code.COMMA and (depth == 0 or index == end):
+            items.setdefault(tuple(pieces.texts[first:index]), bytes(pieces.codes[first:index]))
+            first, count = index + 1, count + 1
+    if len(items) == count:
+        return
+    texts: list[str] = []
+    codes = bytearray()
+    for item, item_codes in items.items():
+        if texts:
+            texts.append(",")
+            codes.append(Code.COMMA)
+        texts += item
+        codes += item_codes
+    pieces.texts[start:end] = texts
+    pieces.codes[start:end] = codes
+
+
+def _laid_out(pieces: _Pieces) -> str:
+    out: list[str] = []
+    before, is_glued = 0, True
+    for text, code in zip(pieces.texts, pieces.codes, strict=True):
+        is_call = before == Code.NAME and code in (Code.L_PAREN, Code.L_BRACKET)
+        if not (is_glued or is_call or text in _NO_SPACE_BEFORE):
+            out.append(" ")
+        out.append(text)
+        before, is_glued = code, text in _NO_SPACE_AFTER
+    return "".join(out)

@@ -1,0 +1,165 @@
+"""The parts of a bound statement: sources, outputs, scopes, and references to columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from lakehouse_core.sql.records import Role
+
+Clause = Literal["select", "where", "join", "group", "having", "order", "other"]
+AliasKind = Literal["table", "column", "cte", "window"]
+
+
+@dataclass(slots=True, eq=False)
+class Ref:
+    """One use of a column name.
+
+    Attributes:
+        name: folded column name.
+        scope: the scope it stands in.
+        clause: where it stands; decides whether an alias of the SELECT list may be meant.
+        role: what is done with it; None when it is only named (the target of an assignment).
+        node: its identifier, so that a template can rename it; None when it has no text.
+        item: position of the SELECT item it stands in, or -1.
+        is_inner: it is an argument of an aggregate or window function.
+        only: the sources it may come from, when the syntax says so (USING, assignments).
+        source: the source it comes from, once known.
+        output: the SELECT item it stands for, when it is not a column of a base table.
+        is_qualified: its source is written before it.
+    """
+
+    name: str
+    scope: Scope
+    clause: Clause
+    role: Role | None
+    node: exp.Expr | None = None
+    item: int = -1
+    is_inner: bool = False
+    only: list[Source] | None = None
+    source: Source | None = None
+    output: Output | None = None
+    is_qualified: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Output:
+    """A column that a query gives to whoever reads it.
+
+    Attributes:
+        name: folded name, "" when it has none.
+        ident: the identifier of its alias; None when it is named after its column.
+        refs: columns it is made of, without those that only feed an aggregate.
+        parts: outputs it renames or, for a set operation, those of every branch.
+        item: its position in the SELECT list.
+    """
+
+    name: str
+    ident: exp.Expr | None = None
+    refs: list[Ref] = field(default_factory=list)
+    parts: list[Output] = field(default_factory=list)
+    item: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Relation:
+    """What a query gives: named outputs, and whole base tables that pass through a star."""
+
+    outputs: list[Output] = field(default_factory=list)
+    names: dict[str, Output] = field(default_factory=dict)
+    opens: list[Source] = field(default_factory=list)
+    is_opaque: bool = False  # it may have columns nobody can name (a function, a pivot)
+    ident: exp.Expr | None = None  # the name of the CTE it is
+
+    def add(self, output: Output) -> None:
+        """Append an output; of two with one name the first is found."""
+        self.outputs.append(output)
+        if output.name:
+            self.names.setdefault(output.name, output)
+
+
+@dataclass(slots=True, eq=False)
+class Source:
+    """Something a FROM clause names: a base table, a derived table, a CTE, a function.
+
+    Attributes:
+        name: the name columns are qualified with, "" when there is none.
+        table: parts of the base table's name; None for everything else.
+        relation: what it gives; None for a base table.
+        ident: the identifier of its alias or, for a CTE without alias, of the CTE.
+    """
+
+    name: str
+    table: tuple[str, ...] | None = None
+    relation: Relation | None = None
+    ident: exp.Expr | None = None
+
+    def find(self, name: str) -> Output | None:
+        """The output of that name, if the statement's text says there is one."""
+        return self.relation.names.get(name) if self.relation else None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may have columns that the text does not name."""
+        relation = self.relation
+        return relation is None or bool(relation.opens) or relation.is_opaque
+
+    def bases(self) -> list[Source]:
+        """The sources an unnamed column of it can come from."""
+        if self.relation is None:
+            return [self]
+        return self.relation.opens or [self]
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """One SELECT, or one DML statement, with the names visible in it."""
+
+    parent: Scope | None
+    ctes: dict[str, Relation]
+    sources: list[Source] = field(default_factory=list)
+    by_name: dict[str, Source] = field(default_factory=dict)
+    relation: Relation = field(default_factory=Relation)
+    using: dict[str, Source] = field(default_factory=dict)
+    windows: dict[str, exp.Expr] = field(default_factory=dict)
+
+    def add(self, source: Source) -> None:
+        """Make a source visible."""
+        self.sources.append(source)
+        if source.name:
+            self.by_name.setdefault(source.name, source)
+
+    def source_named(self, name: str) -> Source | None:
+        """The source of that name, here or further out."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope.by_name.get(name)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
+
+
+@dataclass(slots=True, eq=False)
+class Comparison:
+    """A predicate with two sides; a join when the sides come from different sources."""
+
+    left: list[Ref]
+    right: list[Ref]
+
+
+@dataclass(slots=True, eq=False)
+class Bound:
+    """A statement whose names are bound as far as its own text goes."""
+
+    tables: dict[tuple[str, ...], None] = field(default_factory=dict)
+    refs: list[Ref] = field(default_factory=list)
+    comparisons: list[Comparison] = field(default_factory=list)
+    scopes: list[Scope] = field(default_factory=list)
+    stars: list[Source] = field(default_factory=list)  # base tables read with a star
+    item_uses: list[tuple[Output, Role]] = field(default_factory=list)  # ORDER BY 1, GROUP BY ALL
+    aliases: list[tuple[exp.Expr, AliasKind]] = field(default_factory=list)
+    renames: list[tuple[exp.Expr, exp.Expr]] = field(default_factory=list)  # use → definition

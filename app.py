@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.errors import LakehouseError
 from pages.parts import frame, menu, session
 
@@ -43,6 +44,7 @@ st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.sv
 menu.sidebar()
 try:
     filter_bar(page.title)
+    session.bar().window_at(utc_now())  # a window nobody understands is the whole page's failure
     frame.banner()
     with menu.frame():
         page.run()

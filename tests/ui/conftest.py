@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from lakehouse_core.config import load_config
 from lakehouse_core.domain.clock import utc_now
 from tests.e2e.owner import open_owner, write_tokens
-from tests.factories import free_port
+from tests.factories import free_port_pair
 from tests.ui import scenario
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Place:
             {
                 "LAKEHELM_CONFIG": str(repository / "config" / "lakehelm.yaml"),
                 "LAKEHELM_HOME": str(folder),
-                "LAKEHELM__STORE__PORT": str(free_port()),
+                "LAKEHELM__STORE__PORT": str(free_port_pair()),
             }
         )
 

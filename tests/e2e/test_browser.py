@@ -1,0 +1,116 @@
+"""Every page in Chromium. With LAKEHELM_UI_URL the first tests look at a product that runs."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.browser import Visit, check_every_page, chromium
+from tests.e2e.site import Site
+from tests.e2e.stack import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+    from tests.e2e.browser import Theme
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def ui_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    given = os.environ.get("LAKEHELM_UI_URL")
+    if given:
+        yield given
+        return
+    with Site(tmp_path_factory.mktemp("site")) as site:
+        site.start_owner()
+        site.start_pages()
+        yield site.url
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_page_opens_without_an_error_box(browser: Browser, ui_url: str, theme: Theme) -> None:
+    check_every_page(browser, ui_url, theme)
+
+
+def test_both_themes_have_their_own_background(browser: Browser, ui_url: str) -> None:
+    seen = set()
+    for theme in ("light", "dark"):
+        visit = Visit(browser, ui_url, theme)
+        visit.open("settings")
+        style = "e => getComputedStyle(e).backgroundColor"
+        seen.add(visit.page.locator('[data-testid="stApp"]').evaluate(style))
+    assert seen == {"rgb(255, 255, 255)", "rgb(20, 24, 31)"}
+
+
+def test_filters_live_in_the_address_and_go_along(browser: Browser, ui_url: str) -> None:
+    visit = Visit(browser, ui_url)
+    visit.open("?window=7d")
+    visit.follow("Query history")
+    expect(visit.page.get_by_text("Queries, last 7 days")).to_be_visible()
+    assert visit.page.url.endswith("/query_history?window=7d")
+    visit.page.get_by_role("combobox", name="Window").click()
+    visit.page.get_by_role("option", name="1h", exact=True).click()
+    expect(visit.page.get_by_text("Queries, last hour")).to_be_visible()
+    assert "window=1h" in visit.page.url
+
+
+def test_click_on_a_table_shows_its_detail_and_can_be_linked_to(
+    browser: Browser, ui_url: str
+) -> None:
+    visit = Visit(browser, ui_url)
+    visit.open("tables")
+    box = visit.page.locator('[data-testid="stDataFrame"]').first.bounding_box()
+    assert box is not None
+    # The grid is a canvas: the box of the first row is below the header.
+    visit.page.mouse.click(box["x"] + 18, box["y"] + 52)
+    expect(visit.page.get_by_text("How large are its files?")).to_be_visible()
+    assert "table=" in visit.page.url
+    again = Visit(browser, ui_url)
+    again.page.goto(visit.page.url)
+    expect(again.page.get_by_text("How large are its files?")).to_be_visible()
+
+
+def test_first_visitor_may_open_any_page_directly(browser: Browser, tmp_path: Path) -> None:
+    with Site(tmp_path) as site:
+        site.start_owner()
+        site.start_pages()
+        visit = Visit(browser, site.url)
+        visit.open("engines")
+        expect(visit.page.locator("h1")).to_have_text("Engines")
+        assert visit.error_boxes() == []
+
+
+def test_pages_say_that_the_store_is_away_and_come_back_by_themselves(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with Site(tmp_path) as site:
+        site.start_owner()
+        site.start_pages()
+        visit = Visit(browser, site.url)
+        visit.open("tables")
+        site.stop_owner()
+        away = visit.page.get_by_text("The telemetry store does not answer")
+
+        def is_told() -> bool:
+            visit.open("tables")  # figures of the last seconds are shown from memory
+            return bool(away.count())
+
+        wait_for("the pages to notice", is_told, 60)
+        expect(visit.page.get_by_text("lakehelm up", exact=True)).to_be_visible()
+        site.start_owner()
+        expect(visit.page.get_by_text("Critical tables")).to_be_visible(timeout=60_000)
+        assert visit.error_boxes() == []

@@ -1,0 +1,1 @@
+"""Figures of the design, each measured side by side in one run."""

@@ -100,12 +100,12 @@ def check_java(patient: Patient) -> Iterator[Check]:
     if home is not None and not (home / "bin" / "java").is_file():
         fix = "Point JAVA_HOME to a JDK, or unset it"
         found = f"{home} has no bin/java; it is ignored"
-        yield Check(id="java.home", status="warn", found=found, fix=fix)
+        yield Check(id="java-home", status="warn", found=found, fix=fix)
     spark, trino = spark_engine(patient.config), trino_engine(patient.config)
     if spark is not None and spark[1].managed:
-        yield _java("java.spark", patient.javas, java_for_spark, "fail")
+        yield _java("java-spark", patient.javas, java_for_spark, "fail")
     if trino is not None and trino[1].managed:
-        yield _java("java.trino", patient.javas, java_for_trino, "warn")
+        yield _java("java-trino", patient.javas, java_for_trino, "warn")
 
 
 def _java(
@@ -124,7 +124,7 @@ def check_artifacts(patient: Patient) -> Iterator[Check]:
     fix = f"`{START}` downloads it, or put it there by hand"
     for artifact in SPARK_JARS:
         path = cached_path(patient.machine, artifact)
-        name = f"jars.{artifact.coordinates.name}"
+        name = f"jar-{artifact.coordinates.name}"
         if is_cached(patient.machine, artifact):
             yield Check(id=name, status="ok", found=f"{path}, verified")
         else:
@@ -135,31 +135,40 @@ def check_artifacts(patient: Patient) -> Iterator[Check]:
         return
     server = server_dir(patient.machine)
     if server.is_dir():
-        yield Check(id="trino.server", status="ok", found=str(server))
+        yield Check(id="trino-server", status="ok", found=str(server))
     else:
         size = f"{TRINO_SERVER.size_bytes / 1e6:.0f} MB"
         found = f"{server}: not unpacked (the archive has {size})"
-        yield Check(id="trino.server", status="warn", found=found, fix=fix)
+        yield Check(id="trino-server", status="warn", found=found, fix=fix)
 
 
 def check_extensions(_: Patient) -> Iterator[Check]:
     """DuckDB and its extensions, loaded for real."""
+    # All at once is quick; one by one only to find the culprit.
+    all_load = _extension_fault(EXTENSIONS) is None
     for name in EXTENSIONS:
-        try:
-            duck.connect(extensions=(name,)).close()
-        except (LakehouseError, duckdb.Error) as error:
-            fix = "Install the requirements again: make setup"
-            yield Check(id=f"duckdb.{name}", status="fail", found=str(error), fix=fix)
-        else:
+        fault = None if all_load else _extension_fault((name,))
+        if fault is None:
             found = f"loads into DuckDB {duckdb.__version__}"
-            yield Check(id=f"duckdb.{name}", status="ok", found=found)
+            yield Check(id=f"duckdb-{name}", status="ok", found=found)
+        else:
+            fix = "Install the requirements again: make setup"
+            yield Check(id=f"duckdb-{name}", status="fail", found=fault, fix=fix)
+
+
+def _extension_fault(names: tuple[str, ...]) -> str | None:
+    try:
+        duck.connect(extensions=names).close()
+    except (LakehouseError, duckdb.Error) as error:
+        return str(error)
+    return None
 
 
 def check_ports(patient: Patient) -> Iterator[Check]:
     """Each port is free, or held by a process of our own run."""
     ours = {p.pid for p in processes_of(patient.run.run_id)} if patient.run else set()
     for use in port_uses(patient.config):
-        name = f"port.{use.key}" if use.offset == 0 else f"port.{use.key}+{use.offset}"
+        name = f"port-{use.key}" if use.offset == 0 else f"port-{use.key}+{use.offset}"
         if is_free(use.host, use.port):
             yield Check(id=name, status="ok", found=f"{use.port} is free")
             continue
@@ -176,9 +185,9 @@ def check_disk(patient: Patient) -> Iterator[Check]:
     trino = trino_engine(patient.config)
     with_trino = trino is not None and trino[1].managed
     places = (
-        ("disk.home", patient.config.home, HOME_MIN_BYTES, "LAKEHELM_HOME"),
+        ("disk-home", patient.config.home, HOME_MIN_BYTES, "LAKEHELM_HOME"),
         (
-            "disk.cache",
+            "disk-cache",
             patient.machine.cache,
             needed_bytes(patient.machine, with_trino=with_trino),
             "LAKEHELM_CACHE",
@@ -201,7 +210,7 @@ def check_catalog(patient: Patient) -> Iterator[Check]:
         if not path.exists():
             found = f"{path} is not there yet"
             fix = f"`{START}` builds the demo lake"
-            yield Check(id=f"catalog.{name}", status="warn", found=found, fix=fix)
+            yield Check(id=f"catalog-{name}", status="warn", found=found, fix=fix)
             continue
         try:
             uri = f"{path.as_uri()}?mode=ro"
@@ -212,9 +221,9 @@ def check_catalog(patient: Patient) -> Iterator[Check]:
         except sqlite3.Error as error:
             found = f"{path} cannot be read as an Iceberg JDBC catalog: {error}"
             fix = "Restore it from a backup, or move it away to have the demo lake built anew"
-            yield Check(id=f"catalog.{name}", status="fail", found=found, fix=fix)
+            yield Check(id=f"catalog-{name}", status="fail", found=found, fix=fix)
         else:
-            yield Check(id=f"catalog.{name}", status="ok", found=f"{tables} tables in {path}")
+            yield Check(id=f"catalog-{name}", status="ok", found=f"{tables} tables in {path}")
 
 
 def check_engines(patient: Patient) -> Iterator[Check]:
@@ -225,7 +234,7 @@ def check_engines(patient: Patient) -> Iterator[Check]:
         missing: str | None
         match engine:
             case DuckDBEngine():
-                yield Check(id=f"engine.{name}", status="ok", found="embedded")
+                yield Check(id=f"engine-{name}", status="ok", found="embedded")
                 continue
             case SparkEngine():
                 missing = port_answer(engine.host, engine.port)
@@ -233,12 +242,12 @@ def check_engines(patient: Patient) -> Iterator[Check]:
                 missing = http_answer(engine.host, engine.port, "/v1/info", trino_started)
         if missing is None:
             found = f"answers on {engine.host}:{engine.port}"
-            yield Check(id=f"engine.{name}", status="ok", found=found)
+            yield Check(id=f"engine-{name}", status="ok", found=found)
         elif not engine.managed:
             fix = f"Check engines.{name}.host and engines.{name}.port, and that it runs"
-            yield Check(id=f"engine.{name}", status="fail", found=missing, fix=fix)
+            yield Check(id=f"engine-{name}", status="fail", found=missing, fix=fix)
         else:
-            yield _not_there(patient, f"engine.{name}", missing, name)
+            yield _not_there(patient, f"engine-{name}", missing, name)
 
 
 def check_store(patient: Patient) -> Iterator[Check]:
@@ -264,7 +273,7 @@ def check_run(patient: Patient) -> Iterator[Check]:
             continue
         found = f"{process.state}: {process.detail or 'no reason known'}"
         fix = f"Read {process.log}"
-        yield Check(id=f"process.{process.name}", status="fail", found=found, fix=fix)
+        yield Check(id=f"process-{process.name}", status="fail", found=found, fix=fix)
 
 
 def _not_there(patient: Patient, name: str, found: str, process: str) -> Check:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from lakehouse_core.runtime.report import Reporter
 
+TASK = "Starting"
 POLL_SECONDS = 0.1
 CHECK_SECONDS = 0.3
 BOUND_LOGS_SECONDS = 60.0
@@ -106,11 +107,16 @@ class Supervisor:
         Raises:
             BringUpError: an essential process did not come up.
         """
-        while not all(process.is_settled for process in self._all.values()):
-            if self._stop_requested:
-                return False
-            self.step()
-            self._around.sleep(POLL_SECONDS)
+        reporter, total = self._around.reporter, len(self._all)
+        try:
+            while (settled := sum(p.is_settled for p in self._all.values())) < total:
+                if self._stop_requested:
+                    return False
+                reporter.progress(TASK, settled, total)
+                self.step()
+                self._around.sleep(POLL_SECONDS)
+        finally:
+            reporter.forget(TASK)
         self._is_up = True
         return True
 
@@ -213,7 +219,8 @@ class Supervisor:
             process.was_ready = True
             took = now - process.entered
             self._enter(process, State.READY)
-            self._around.reporter.say(f"{process.spec.name} is ready ({took:.0f} s)")
+            where = f": {process.spec.url}" if process.spec.url else ""
+            self._around.reporter.say(f"{process.spec.name} is ready ({took:.0f} s){where}")
             return
         process.detail = missing
         if now - process.entered > process.spec.ready_seconds:

@@ -76,13 +76,13 @@ def test_a_fresh_machine_has_nothing_wrong_that_up_would_not_do(
 ) -> None:
     checks = look(repository, machine(tmp_path, **variables))
     assert {c.id: c for c in checks.values() if c.status == "fail"} == {}
-    assert checks["java.spark"].found.startswith("17.0.15 in ")
-    assert checks["java.trino"].found.startswith("25.0.3 in ")
-    assert checks["jars.sqlite-jdbc"].status == "warn"
-    assert checks["trino.server"].status == "warn"
-    assert checks["catalog.lake"].status == "warn"
-    assert checks["engine.trino"].status == "warn"
-    assert checks["duckdb.iceberg"].status == "ok"
+    assert checks["java-spark"].found.startswith("17.0.15 in ")
+    assert checks["java-trino"].found.startswith("25.0.3 in ")
+    assert checks["jar-sqlite-jdbc"].status == "warn"
+    assert checks["trino-server"].status == "warn"
+    assert checks["catalog-lake"].status == "warn"
+    assert checks["engine-trino"].status == "warn"
+    assert checks["duckdb-iceberg"].status == "ok"
 
 
 def test_missing_java_is_a_fault_for_spark_and_a_warning_for_trino(
@@ -90,12 +90,12 @@ def test_missing_java_is_a_fault_for_spark_and_a_warning_for_trino(
 ) -> None:
     here = machine(tmp_path, **variables | {"LAKEHELM_JAVA_DIRS": "", "JAVA_HOME": "/nowhere"})
     checks = look(repository, here)
-    assert checks["java.spark"].status == "fail"
-    assert "no Java was found" in checks["java.spark"].found
-    assert "JDK 17 or 21" in str(checks["java.spark"].fix)
-    assert checks["java.trino"].status == "warn"
-    assert checks["java.home"].status == "warn"
-    assert "/nowhere" in checks["java.home"].found
+    assert checks["java-spark"].status == "fail"
+    assert "no Java was found" in checks["java-spark"].found
+    assert "JDK 17 or 21" in str(checks["java-spark"].fix)
+    assert checks["java-trino"].status == "warn"
+    assert checks["java-home"].status == "warn"
+    assert "/nowhere" in checks["java-home"].found
 
 
 def test_a_wrong_configuration_is_one_finding(
@@ -114,9 +114,9 @@ def test_a_port_held_by_a_stranger_is_a_fault(
         stranger.bind(("127.0.0.1", int(str(variables["LAKEHELM__UI__PORT"]))))
         stranger.listen()
         checks = look(repository, machine(tmp_path, **variables))
-    assert checks["port.ui.port"].status == "fail"
-    assert "ui.port" in str(checks["port.ui.port"].fix)
-    assert checks["port.gateway.admin_port"].status == "ok"
+    assert checks["port-ui.port"].status == "fail"
+    assert "ui.port" in str(checks["port-ui.port"].fix)
+    assert checks["port-gateway.admin_port"].status == "ok"
 
 
 def test_a_catalog_is_read_or_told_to_be_broken(
@@ -125,14 +125,14 @@ def test_a_catalog_is_read_or_told_to_be_broken(
     path = tmp_path / "home" / "lake" / "catalog.db"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"this is not a database, but it is long enough to be taken for one" * 20)
-    assert look(repository, machine(tmp_path, **variables))["catalog.lake"].status == "fail"
+    assert look(repository, machine(tmp_path, **variables))["catalog-lake"].status == "fail"
     path.unlink()
     with sqlite3.connect(path) as database:
         database.execute("CREATE TABLE iceberg_tables (catalog_name TEXT)")
         database.execute("INSERT INTO iceberg_tables VALUES ('lake'), ('lake'), ('other')")
     database.close()
     checks = look(repository, machine(tmp_path, **variables))
-    assert checks["catalog.lake"].found.startswith("2 tables in ")
+    assert checks["catalog-lake"].found.startswith("2 tables in ")
 
 
 def test_while_lakehelm_runs_a_silent_engine_is_a_fault_and_one_left_out_is_not(
@@ -144,8 +144,8 @@ def test_while_lakehelm_runs_a_silent_engine_is_a_fault_and_one_left_out_is_not(
     )
     RunDir(tmp_path / "home").write(run_status(processes=processes))
     checks = look(repository, machine(tmp_path, **variables), AnsweringStore)
-    assert checks["engine.spark"].status == "fail"
-    assert checks["engine.trino"].found == "left out: needs Java 24"
-    assert checks["engine.trino"].status == "warn"
-    assert checks["process.spark"].fix == "Read spark.log"
+    assert checks["engine-spark"].status == "fail"
+    assert checks["engine-trino"].found == "left out: needs Java 24"
+    assert checks["engine-trino"].status == "warn"
+    assert checks["process-spark"].fix == "Read spark.log"
     assert checks["store"].found == "answers in 2 ms"

@@ -86,6 +86,8 @@ def spark_conf(config: Config, machine: Machine) -> dict[str, str]:
             f"{prefix}.uri": f"jdbc:sqlite:{catalog.path}",
             f"{prefix}.jdbc.schema-version": "V1",
             f"{prefix}.warehouse": f"file:{catalog.warehouse}",
+            # Iceberg's cache would hide other engines' commits from a session that stays busy.
+            f"{prefix}.cache-enabled": "false",
         }
     return conf | engine.conf
 

@@ -6,7 +6,6 @@ import streamlit as st
 
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.views import formatting as f
-from lakehouse_core.views.engines import list_engines
 from lakehouse_core.views.overview import overview
 from lakehouse_core.views.queries import running_now
 from lakehouse_core.views.red import trend
@@ -19,7 +18,8 @@ CHANGE_ICONS = {"failure": "error", "table": "table_chart", "engine": "memory"}
 
 def figures() -> None:
     filters = session.bar()
-    seen = session.read(overview, session.expected_jobs(), filters)
+    every = session.config().agents.probe_every
+    seen = session.read(overview, session.expected_jobs(), filters, probe_every=every)
     over_time = session.read(trend, filters)
     frame.lead("What do I need to know today?", "queries", "tables", "health", "engines")
     if not seen.red.total.queries and not seen.tables.total:
@@ -36,8 +36,8 @@ def figures() -> None:
     cards.how(cards.HOW_QUERIES + cards.HOW_HEALTH)
 
     st.subheader("How does each engine serve?", anchor=False)
-    engines = session.read(list_engines, filters, probe_every=session.config().agents.probe_every)
-    red_grid(engines.engines, over_time.counts)
+    states = {view.engine.engine_id: view.state for view in seen.engines}
+    red_grid([view.served for view in seen.engines], over_time.counts, states)
     frame.caption(f"Queries submitted in {seen.window.phrase}.", "queries", "engines")
     left, right = st.columns(2)
     with left:

@@ -6,7 +6,6 @@ import streamlit as st
 
 from lakehouse_core.domain.errors import NotFoundError
 from lakehouse_core.views import formatting as f
-from lakehouse_core.views.engines import list_engines
 from lakehouse_core.views.filters import STATUSES, Filters
 from lakehouse_core.views.queries import QueryDetail, list_queries, show_query
 from lakehouse_core.views.red import red, trend
@@ -38,10 +37,10 @@ def strip(filters: Filters) -> None:
     over_time = session.read(trend, filters)
     with cards.red_cards(seen.total, None, seen.window):
         cards.scan_card(seen.total, seen.window)
-    every = session.config().agents.probe_every
-    red_grid(session.read(list_engines, filters, probe_every=every).engines, over_time.counts)
+    if seen.engines:
+        red_grid(seen.engines, over_time.counts)
     with st.container(horizontal=True, vertical_alignment="center"):
-        frame.caption(f"Cards: under all filters. Engines: all of {seen.window.phrase}.", "queries")
+        frame.caption(f"Queries of {seen.window.phrase}, under all filters.", "queries")
         cards.how(cards.HOW_QUERIES)
 
 

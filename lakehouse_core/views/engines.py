@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.engine import ObservedState
 from lakehouse_core.views.freshness import is_late
-from lakehouse_core.views.red import Red, red_in
+from lakehouse_core.views.red import Red, RedSummary, red_in
 from lakehouse_core.views.rows import records
 
 if TYPE_CHECKING:
@@ -126,20 +126,29 @@ def list_engines(
 ) -> EngineList:
     """Every registered engine; an observation that is overdue is stale."""
     now = clock()
-    window = filters.window_at(now)
     bar = filters.only_engine()
-    served = red_in(store, bar, window)
-    rows = records(EngineRow, store.read(ENGINES_SQL, engine=filters.engine))
+    served = red_in(store, bar, bar.window_at(now))
     return EngineList(
-        window=window,
-        engines=tuple(
-            EngineView(
-                engine=row,
-                probe_is_stale=is_late(now - row.probed_at if row.probed_at else None, probe_every),
-                served=served.of(row.engine_id),
-            )
-            for row in rows
-        ),
+        window=served.window, engines=with_service(store, served, bar, now, probe_every)
+    )
+
+
+def with_service(
+    store: TelemetryStore,
+    served: RedSummary,
+    filters: Filters,
+    now: datetime,
+    probe_every: timedelta,
+) -> tuple[EngineView, ...]:
+    """Every registered engine beside what it did, when that is known already."""
+    rows = records(EngineRow, store.read(ENGINES_SQL, engine=filters.engine))
+    return tuple(
+        EngineView(
+            engine=row,
+            probe_is_stale=is_late(now - row.probed_at if row.probed_at else None, probe_every),
+            served=served.of(row.engine_id),
+        )
+        for row in rows
     )
 
 

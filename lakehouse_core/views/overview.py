@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse_core.views.changes import Change, what_changed
+from lakehouse_core.views.engines import EngineView, with_service
 from lakehouse_core.views.freshness import Freshness, Job, freshness
 from lakehouse_core.views.health import HealthView, StateCounts, count_states, list_health
 from lakehouse_core.views.red import Red, RedSummary, red_in
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.port import TelemetryStore
     from lakehouse_core.views.filters import Filters
@@ -26,6 +29,7 @@ class Overview:
     Attributes:
         window: what they are about.
         red: rate, errors and duration, in all and per engine.
+        engines: every engine with its state beside them.
         before: the same total in the window before.
         freshness: how old all of it is.
         tables: how many tables are in each state now.
@@ -35,6 +39,7 @@ class Overview:
 
     window: Window
     red: RedSummary
+    engines: tuple[EngineView, ...]
     before: Red
     freshness: Freshness
     tables: StateCounts
@@ -43,16 +48,23 @@ class Overview:
 
 
 def overview(
-    store: TelemetryStore, expected: tuple[Job, ...], filters: Filters, clock: Clock
+    store: TelemetryStore,
+    expected: tuple[Job, ...],
+    filters: Filters,
+    clock: Clock,
+    *,
+    probe_every: timedelta,
 ) -> Overview:
     """Everything the first page shows, for the window and engine of the filter bar."""
     now = clock()
     bar = filters.only_engine()
     window = bar.window_at(now)
     verdicts = list_health(store)
+    served = red_in(store, bar, window)
     return Overview(
         window=window,
-        red=red_in(store, bar, window),
+        red=served,
+        engines=with_service(store, served, bar, now, probe_every),
         before=red_in(store, bar, window.previous()).total,
         freshness=freshness(store, expected, clock),
         tables=count_states(verdicts),

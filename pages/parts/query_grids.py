@@ -20,10 +20,10 @@ from pages.parts.cells import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from lakehouse_core.views.engines import EngineView
     from lakehouse_core.views.queries import ColumnRoles, QueryRow, RunningQuery
+    from lakehouse_core.views.red import Red
 
 
 def query_grid(rows: Sequence[QueryRow], key: str, on_select: Callable[[], None]) -> Any:
@@ -92,21 +92,25 @@ def running_grid(rows: Sequence[RunningQuery], seconds: Callable[[RunningQuery],
     )
 
 
-def red_grid(engines: Sequence[EngineView], trend: Callable[[str], list[int]]) -> None:
-    """Rate, errors and duration per engine."""
+def red_grid(
+    engines: Sequence[Red],
+    trend: Callable[[str], list[int]],
+    states: Mapping[str, str] | None = None,
+) -> None:
+    """Rate, errors and duration per engine, beside its state where that is asked for."""
     show(
         [
             {
-                "engine": view.engine.engine_id,
-                "state": state_word(view.state),
-                "rate": view.served.queries_per_hour,
-                "queries": view.served.queries,
-                "errors": percent(view.served.error_ratio),
-                "p50": seconds(view.served.p50_ms),
-                "p95": seconds(view.served.p95_ms),
-                "trend": trend(view.engine.engine_id),
+                "engine": red.engine_id,
+                **({"state": state_word(states[red.engine_id or ""])} if states else {}),
+                "rate": red.queries_per_hour,
+                "queries": red.queries,
+                "errors": percent(red.error_ratio),
+                "p50": seconds(red.p50_ms),
+                "p95": seconds(red.p95_ms),
+                "trend": trend(red.engine_id or ""),
             }
-            for view in engines
+            for red in engines
         ],
         {
             "engine": "Engine",

@@ -157,7 +157,7 @@ def test_a_failure_is_new_when_the_window_before_did_not_have_it(store: Shelf) -
 
 
 def test_overview_of_an_empty_store_invents_nothing(store: Shelf) -> None:
-    seen = overview(store, (TRINO,), HOUR, clock)
+    seen = overview(store, (TRINO,), HOUR, clock, probe_every=TEN)
     assert (seen.red.total.queries, seen.before.queries, seen.tables.total) == (0, 0, 0)
     assert (seen.care, seen.changes) == ((), ())
     assert seen.red.total.p95_ms is None
@@ -177,7 +177,7 @@ def test_overview_puts_what_got_worse_first_and_compares_with_before(store: Shel
         query_event(submitted_at=NOW - timedelta(minutes=80)),
         query_event(submitted_at=NOW - timedelta(minutes=20), status=QueryStatus.FAILED),
     )
-    seen = overview(store, (TRINO,), HOUR, clock)
+    seen = overview(store, (TRINO,), HOUR, clock, probe_every=TEN)
     assert (seen.red.total.queries, seen.before.queries) == (2, 1)
     assert [change.is_worse for change in seen.changes] == [True, False]
     assert [verdict.table_id for verdict in seen.care] == ["lake.demo.events"]

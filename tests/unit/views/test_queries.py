@@ -29,12 +29,23 @@ def three_queries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
         store = Shelf(owner)
         store.add(
             "query_event",
-            query_event(**ago(1), query_id="query-1", engine_id=EngineId("trino"), tags=("team:bi",),
-                        sql_text="select * from lineitem"),
-            query_event(**ago(2), query_id="query-2", user_name="bo", status=QueryStatus.FAILED,
-                        sql_text=None, error_message="Out of memory"),
+            query_event(
+                **ago(1),
+                query_id="query-1",
+                engine_id=EngineId("trino"),
+                tags=("team:bi",),
+                sql_text="select * from lineitem",
+            ),
+            query_event(
+                **ago(2),
+                query_id="query-2",
+                user_name="bo",
+                status=QueryStatus.FAILED,
+                sql_text=None,
+                error_message="Out of memory",
+            ),
             query_event(**ago(3), query_id="query-3", sql_text="select '100%'", user_name=None),
-        )  # fmt: skip
+        )
         yield store
 
 

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakehouse_core.cli import main
+from tests.ui.conftest import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterator[Place]:
+    found = Place.below(tmp_path_factory.mktemp("home"), repository)
+    with found.served(filled=True):
+        yield found
+
+
+@pytest.fixture
+def run(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    for name, value in place.environ.items():
+        monkeypatch.setenv(name, value)
+
+    def command(*args: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(args)
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return command
+
+
+@pytest.fixture
+def read(run: Callable[..., tuple[int, str, str]]) -> Callable[..., Any]:
+    def command(*args: str) -> Any:
+        code, out, err = run(*args, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+    return command
+
+
+def test_engines_have_both_states_and_their_service(read: Callable[..., Any]) -> None:
+    rows = {row["engine_id"]: row for row in read("engines")}
+    assert set(rows) == {"duckdb", "spark", "trino"}
+    assert rows["trino"]["configured"] == "active"
+    assert rows["trino"]["observed"] == "healthy"
+    assert rows["duckdb"]["queries"] > 0
+    assert 0 < rows["duckdb"]["p50_ms"] <= rows["duckdb"]["p95_ms"]
+
+
+def test_queries_are_limited_filtered_and_newest_first(read: Callable[..., Any]) -> None:
+    rows = read("queries", "--limit", "5")
+    assert len(rows) == 5
+    times = [row["submitted_at"] for row in rows]
+    assert times == sorted(times, reverse=True)
+    assert times[0].endswith("Z")
+    failed = read("queries", "--window", "7d", "--status", "failed", "--engine", "trino")
+    assert {(row["status"], row["engine_id"]) for row in failed} == {("failed", "trino")}
+
+
+@pytest.mark.parametrize("args", [("tables",), ("tables", "list")])
+def test_tables_are_listed_with_and_without_the_word(
+    read: Callable[..., Any], args: tuple[str, ...]
+) -> None:
+    rows = read(*args)
+    assert rows[0]["table_id"] == "lake.demo.events"
+    assert "lake.demo.gone" not in {row["table_id"] for row in rows}
+
+
+def test_table_shows_its_structure(read: Callable[..., Any]) -> None:
+    row = read("tables", "show", "lake.demo.events")
+    assert row["data_files"] == 1_344
+    wanted = "data_files total_bytes small_files delete_files manifests snapshots partitions skew"
+    assert all(isinstance(row[name], int | float) for name in wanted.split())
+
+
+def test_health_of_events_is_worse_than_of_the_healthy_table(read: Callable[..., Any]) -> None:
+    events, healthy = read("health", "lake.demo.events"), read("health", "demo.healthy")
+    assert (events["state"], healthy["state"]) == ("critical", "healthy")
+    assert events["score"] < healthy["score"]
+    lost = [item["points_lost"] for item in events["contributors"]]
+    assert lost == sorted(lost, reverse=True)
+    assert lost
+
+
+def test_json_may_stand_before_the_command_of_a_group(
+    run: Callable[..., tuple[int, str, str]],
+) -> None:
+    code, out, _ = run("tables", "--json", "show", "events")
+    assert code == 0
+    assert json.loads(out)["table_id"] == "lake.demo.events"
+
+
+def test_unknown_table_ends_with_1_and_names_the_nearest(
+    run: Callable[..., tuple[int, str, str]],
+) -> None:
+    for args in (("health", "lake.demo.evnts"), ("tables", "show", "lake.demo.evnts")):
+        code, out, err = run(*args, "--json")
+        assert (code, out) == (1, "")
+        assert "lake.demo.events" in err
+
+
+def test_wrong_filters_end_with_2(run: Callable[..., tuple[int, str, str]]) -> None:
+    for args in (("queries", "--window", "banana"), ("queries", "--status", "done")):
+        code, out, err = run(*args)
+        assert (code, out) == (2, "")
+        assert "Use" in err
+
+
+def test_people_get_a_table(run: Callable[..., tuple[int, str, str]]) -> None:
+    for command in ("engines", "queries", "tables", "health"):
+        code, out, _ = run(command)
+        assert code == 0
+        assert "│" in out
+    code, out, _ = run("health", "lake.demo.events")
+    assert "smaller than 32 MiB" in out
+
+
+def test_without_an_owner_the_command_says_what_to_start(
+    tmp_path: Path,
+    repository: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    away = Place.below(tmp_path, repository)
+    with away.served(filled=False):
+        pass
+    for name, value in away.environ.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as ended:
+        main(["engines", "--json"])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (3, "")
+    assert "lakehelm up" in err

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from lakehouse_core.config.models import Config, StoreConfig
     from lakehouse_core.store.serve import Role
 
+# Reading or copying all of a large store takes its time.
+_WHOLE_STORE_SECONDS = 3600.0
+
 State = Literal["served", "closed", "missing", "locked"]
 
 # Reads every value of every row: DuckDB verifies the checksum of each block it reads.
@@ -258,7 +261,9 @@ def _back_up_closed(store: StoreConfig, partial: Path) -> None:
 
 def _client(config: Config, role: Role) -> StoreClient:
     token = config.store.writer_token if role == "writer" else config.store.reader_token
-    return StoreClient(config.store, token=resolve_secret(token), role=role)
+    client = StoreClient(config.store, token=resolve_secret(token), role=role)
+    client.answer_within(_WHOLE_STORE_SECONDS)
+    return client
 
 
 def _version_of(path: Path, memory_limit: int) -> int:

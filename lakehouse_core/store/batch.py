@@ -26,19 +26,28 @@ ROW_NUMBER = "_row"
 SLICE_ROWS = 2 * 122_880
 
 
+def conform(table: str, rows: pa.Table) -> pa.Table:
+    """The rows with exactly the table's columns and types.
+
+    Raises:
+        StoreError: unknown table or column, missing or null key, missing value of a NOT NULL
+            column, a value that does not fit; names what is wrong.
+    """
+    schema = schema_of(table)
+    _check_columns(spec_of(table), schema, rows)
+    arrays = [_column(table, field, rows) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
 def prepare(table: str, rows: pa.Table) -> pa.Table:
     """The batch as the merge wants it: the table's columns and `_row`, each key once.
 
     Of rows with one key the highest revision wins, and of those the last.
 
     Raises:
-        StoreError: unknown table or column, missing or null key, missing value of a NOT NULL
-            column, a value that does not fit; names what is wrong. Nothing was written.
+        StoreError: as `conform`; nothing was written.
     """
-    spec, schema = spec_of(table), schema_of(table)
-    _check_columns(spec, schema, rows)
-    arrays = [_column(table, field, rows) for field in schema]
-    batch = _one_per_key(spec, pa.Table.from_arrays(arrays, schema=schema))
+    batch = _one_per_key(spec_of(table), conform(table, rows))
     return batch.append_column(ROW_NUMBER, pa.array(range(batch.num_rows), pa.int64()))
 
 

@@ -19,6 +19,7 @@ from lakehouse_core.domain.errors import StoreError, StoreFullError, StoreUnavai
 from lakehouse_core.store import batch as batches
 from lakehouse_core.store import faults
 from lakehouse_core.store.literals import bind
+from lakehouse_core.store.patience import Patience
 from lakehouse_core.store.serve import Role, address
 from lakehouse_core.store.spool import Spool, replay
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from lakehouse_core.config.models import StoreConfig
 
 _ASK = "FROM quack_query($address, $text, token => $token)"
-_ANSWER_SECONDS = 120
+_ANSWER_SECONDS = 60.0
 _BUSY_SECONDS = 60.0
 _LONGEST_PAUSE_SECONDS = 0.05
 
@@ -46,8 +47,8 @@ class StoreClient:
         self._address = address(store, role)
         self._token = token
         self._store = store
+        self._patience = Patience(_ANSWER_SECONDS)
         self._connection = duck.connect(extensions=("quack",))
-        self._connection.execute(f"SET GLOBAL http_timeout = {_ANSWER_SECONDS}")
         # A repeated request would only hide that the owner is away.
         self._connection.execute("SET GLOBAL http_retries = 0")
 
@@ -117,6 +118,10 @@ class StoreClient:
         self._ask("SELECT 1")
         return (time.perf_counter() - start) * 1000
 
+    def answer_within(self, seconds: float) -> None:
+        """How long the owner may take for one answer before it counts as away."""
+        self._patience = Patience(seconds)
+
     def command(self, text: str) -> pa.Table:
         """Run one of the owner's commands (gate.py), e.g. `backup store <file>`."""
         return self._ask(text)
@@ -169,21 +174,30 @@ class StoreClient:
 
     def _ask(self, text: str) -> pa.Table:
         values = {"address": self._address, "text": text, "token": self._token}
-        try:
+
+        def ask() -> pa.Table:
             with self._connection.cursor() as cursor:
                 return cursor.execute(_ASK, values).to_arrow_table()
+
+        try:
+            return self._patience.call(ask)
+        except TimeoutError as error:
+            raise self._away(str(error)) from None
         except duckdb.Error as error:
             raise self._fault(text, error) from None
+
+    def _away(self, detail: str) -> StoreUnavailableError:
+        return StoreUnavailableError(
+            f"The owner of the store does not answer at {self._address}: start it with "
+            f"`lakehelm up`, or alone with `python -m agents` ({detail})"
+        )
 
     def _fault(self, text: str, error: duckdb.Error) -> StoreError:
         detail = faults.first_line(error).replace(self._token, "***")
         if faults.is_conflict(error):
             return _BusyError(detail)
         if isinstance(error, duckdb.IOException) or any(sign in detail for sign in _GONE):
-            return StoreUnavailableError(
-                f"The owner of the store does not answer at {self._address}: start it with "
-                f"`lakehelm up`, or alone with `python -m agents` ({detail})"
-            )
+            return self._away(detail)
         if faults.is_disk_full(error):
             return faults.disk_full(str(self._store.path), error)
         if "Authentication failed" in detail:

@@ -47,7 +47,7 @@ CREATE TABLE gate.main.rules AS SELECT
      AND NOT starts_with(function_name, '__internal') AND function_name NOT IN (
        SELECT function_name FROM duckdb_functions() WHERE has_side_effects)
      AND function_name NOT IN (SELECT unnest($unwelcome))
-  ) || ['unnest'] AS functions,
+  ) || $table_functions AS functions,
   $table_functions AS table_functions,
   $tables AS tables,
   (SELECT list(DISTINCT lower(view_name)) FROM duckdb_views() WHERE internal) AS taken

@@ -1,10 +1,12 @@
 """Numbered migrations: each is applied in one transaction together with its `schema_version` row.
 
-A process killed in the middle leaves the store at the version before; the next start goes on.
+A process killed in the middle leaves the store at the version before; the next start goes on. One
+migration cannot alter a table whose rows it has changed: DuckDB wants two for that.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,5 +98,11 @@ def _apply(connection: duckdb.DuckDBPyConnection, step: Migration) -> None:
         connection.execute(_RECORD, {"version": step.version, "name": step.name})
         connection.commit()
     except duckdb.Error as error:
-        connection.rollback()
+        roll_back(connection)
         raise StoreError(f"Migration {step.name} of the store failed: {error}") from error
+
+
+def roll_back(connection: duckdb.DuckDBPyConnection) -> None:
+    """Undo the open transaction; a failed commit has ended it already."""
+    with suppress(duckdb.TransactionException):
+        connection.rollback()

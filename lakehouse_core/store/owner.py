@@ -27,7 +27,7 @@ from lakehouse_core.store import faults, gate
 from lakehouse_core.store.database import lock_down, seed_turns
 from lakehouse_core.store.literals import bind
 from lakehouse_core.store.merge import changed_query, merge_statements, turn_statement
-from lakehouse_core.store.migrate import migrate, schema_version
+from lakehouse_core.store.migrate import migrate, roll_back, schema_version
 from lakehouse_core.store.recover import Recovery, open_or_rebuild
 from lakehouse_core.store.schema import spec_of
 from lakehouse_core.store.serve import Servers, Tokens, address
@@ -242,9 +242,7 @@ class OwnerStore:
                 work(cursor)
                 cursor.commit()
             except duckdb.Error:
-                # A failed commit has ended the transaction already.
-                if not _ended(cursor):
-                    cursor.rollback()
+                roll_back(cursor)
                 raise
 
     def _writing_error(self, table: str, error: duckdb.Error) -> StoreError:
@@ -284,11 +282,3 @@ class OwnerStore:
 def _run(cursor: duckdb.DuckDBPyConnection, statements: Sequence[str]) -> None:
     for statement in statements:
         cursor.execute(statement)
-
-
-def _ended(cursor: duckdb.DuckDBPyConnection) -> bool:
-    try:
-        cursor.execute("SELECT 1")
-    except duckdb.Error:
-        return False
-    return True

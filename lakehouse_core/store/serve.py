@@ -7,6 +7,7 @@ the caller, so a role is a port.
 from __future__ import annotations
 
 import ipaddress
+import socket
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -90,13 +91,14 @@ class Servers:
             StoreError: Quack refuses; without the token in its message.
         """
         for place, token in self._listen:
+            _check_free(place)
             try:
                 self._connection.cursor().execute(
                     f"CALL quack_serve({literal(place)}, token => $token)", {"token": token}
                 )
             except duckdb.Error as error:
-                self.stop()
-                raise _serving_error(place, token, error) from None
+                text = first_line(error).replace(token, "***")
+                raise StoreError(f"The store cannot be served on {place}: {text}") from None
 
     def stop(self) -> None:
         """Stop listening; open connections end."""
@@ -113,11 +115,18 @@ class Servers:
         return True
 
 
-def _serving_error(place: str, token: str, error: duckdb.Error) -> Exception:
-    text = first_line(error).replace(token, "***")
-    if "bind" in text or "in use" in text or "listen" in text.lower():
-        return PortTakenError(
-            f"The store cannot be served on {place}: the port is taken ({text}). Stop the program "
-            "that uses it, or set store.port to another"
-        )
-    return StoreError(f"The store cannot be served on {place}: {text}")
+def _check_free(place: str) -> None:
+    """Quack shares a port with whoever listens already, and half of the clients would be lost.
+
+    Asking is better than binding: connections of a killed owner linger, and only Quack's own
+    sockets may bind beside them.
+    """
+    host, _, port = place.removeprefix("quack:").rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=1).close()
+    except OSError:
+        return
+    raise PortTakenError(
+        f"The store cannot be served on {place}: the port is taken. Stop the program that listens "
+        "there, or set store.port to another"
+    )

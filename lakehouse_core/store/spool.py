@@ -23,12 +23,12 @@ import pyarrow.parquet as pq
 
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.errors import StoreError, StoreUnavailableError, Transient
-from lakehouse_core.store.batch import ROW_NUMBER
+from lakehouse_core.store.batch import ROW_NUMBER, SLICE_ROWS, conform
 from lakehouse_core.store.durable import sync
 from lakehouse_core.store.tables import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from lakehouse_core.domain.clock import Clock
@@ -99,20 +99,21 @@ class Spool:
         tail = _SUFFIX if table is None else f".{table}{_SUFFIX}"
         return [self.folder / name for name in names if name.endswith(tail)]
 
-    def load(self, path: Path) -> tuple[str, pa.Table]:
-        """The table and rows of a spooled batch.
+    def load(self, path: Path) -> pa.Table:
+        """The rows of a spooled batch, with the columns its table has today.
 
         Raises:
-            StoreError: the file is broken or names no table of the store.
+            StoreError: the file is broken, or does not fit the table its name tells.
         """
-        table = path.name.removesuffix(_SUFFIX).rpartition(".")[2]
+        table = _table_of(path)
         if table not in TABLES:
             raise StoreError(f"Spool file {path.name} names no table of the store")
         try:
             rows = pq.read_table(path, partitioning=None)
         except (OSError, pa.ArrowException) as error:
             raise StoreError(f"Spool file {path.name} cannot be read: {error}") from error
-        return table, rows.drop_columns([ROW_NUMBER]) if ROW_NUMBER in rows.column_names else rows
+        wanted = [name for name in rows.column_names if name != ROW_NUMBER]
+        return conform(table, rows.select(wanted))
 
     def quarantine(self, path: Path, reason: str) -> None:
         """Move a batch that cannot be replayed out of the way, with the reason beside it."""
@@ -146,7 +147,8 @@ class Spool:
 def replay(spool: Spool, merge: Callable[[str, pa.Table], None], table: str | None = None) -> int:
     """Give waiting batches to `merge`, oldest first, and drop each one once it is written.
 
-    A batch that is broken or refused is quarantined and does not block the others.
+    Neighbours of one table go together. A batch that is broken or refused is quarantined and does
+    not block the others.
 
     Returns:
         How many batches were written.
@@ -155,21 +157,54 @@ def replay(spool: Spool, merge: Callable[[str, pa.Table], None], table: str | No
         StoreUnavailableError: the store went away, or another process replays for too long.
         StoreFullError: the disk is full. What is left stays in the spool in both cases.
     """
-    done = 0
     with spool.locked() as mine:
         if not mine:
             raise StoreUnavailableError(f"Another process is still replaying {spool.folder}")
-        for path in spool.pending(table):
-            try:
-                merge(*spool.load(path))
-            except StoreError as error:
-                if isinstance(error, Transient):
-                    raise
-                spool.quarantine(path, str(error))
-            else:
-                path.unlink()
-                done += 1
-    return done
+        return sum(
+            _replay_bundle(spool, merge, bundle)
+            for _, paths in itertools.groupby(spool.pending(table), key=_table_of)
+            for bundle in _bundles(spool, paths)
+        )
+
+
+def _bundles(spool: Spool, paths: Iterable[Path]) -> Iterator[dict[Path, pa.Table]]:
+    bundle: dict[Path, pa.Table] = {}
+    rows = 0
+    for path in paths:
+        try:
+            loaded = spool.load(path)
+        except StoreError as error:
+            spool.quarantine(path, str(error))
+            continue
+        if bundle and rows + loaded.num_rows > SLICE_ROWS:
+            yield bundle
+            bundle, rows = {}, 0
+        bundle[path] = loaded
+        rows += loaded.num_rows
+    if bundle:
+        yield bundle
+
+
+def _replay_bundle(
+    spool: Spool, merge: Callable[[str, pa.Table], None], bundle: dict[Path, pa.Table]
+) -> int:
+    try:
+        merge(_table_of(next(iter(bundle))), pa.concat_tables(bundle.values()))
+    except StoreError as error:
+        if isinstance(error, Transient):
+            raise
+        if len(bundle) > 1:
+            parts = ({path: rows} for path, rows in bundle.items())
+            return sum(_replay_bundle(spool, merge, part) for part in parts)
+        spool.quarantine(next(iter(bundle)), str(error))
+        return 0
+    for path in bundle:
+        path.unlink()
+    return len(bundle)
+
+
+def _table_of(path: Path) -> str:
+    return path.name.removesuffix(_SUFFIX).rpartition(".")[2]
 
 
 def _acquired(descriptor: int) -> bool:

@@ -86,7 +86,7 @@ def detail(chosen: str) -> None:
         if event.engine_url:
             st.link_button("Open in engine UI", event.engine_url, icon=":material/open_in_new:")
     if event.error_message or event.error_class:
-        st.error(f"**{plain(event.error_class or 'Error')}**", icon=":material/error:")
+        st.markdown(f":material/error: **{plain(event.error_class or 'Unclassified error')}**")
         st.code(
             event.error_message or "The engine gave no message.", language=None, wrap_lines=True
         )
@@ -120,10 +120,13 @@ def measures(seen: QueryDetail) -> None:
             ("Queued", f.duration(event.queued_ms)),
             ("Planning", f.duration(event.planning_ms)),
             ("Execution", f.duration(event.execution_ms)),
-            ("Scanned", f"{f.size(event.bytes_scanned)}, {f.count(event.rows_scanned)} rows"),
-            ("Returned", f"{f.count(event.rows_returned)} rows"),
-            ("Written", f"{f.size(event.bytes_written)}, {f.count(event.rows_written)} rows"),
-            ("CPU, memory", f"{f.duration(event.cpu_ms)}, {f.size(event.peak_memory_bytes)} peak"),
+            ("Scanned", f.amount(event.bytes_scanned, event.rows_scanned)),
+            ("Returned", f.amount(None, event.rows_returned)),
+            ("Written", f.amount(event.bytes_written, event.rows_written)),
+            (
+                "CPU / peak memory",
+                f"{f.duration(event.cpu_ms)} / {f.size(event.peak_memory_bytes)}",
+            ),
         ]
     )
 

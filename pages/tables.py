@@ -83,7 +83,7 @@ def detail(name: str) -> None:
             table_charts.columns_used(used, session.colours())
         else:
             st.caption("No query of the window used this table, as far as its text was understood.")
-        frame.caption(f"Queries of {made.window.phrase}.", "queries")
+        frame.caption(f"Queries of {made.window.phrase}; the 15 most frequent uses.", "queries")
 
 
 def verdict(view: TableView) -> None:

@@ -30,6 +30,14 @@ def size(value: float | None) -> str:
     return f"{amount:.0f} B" if unit == 0 else f"{amount:.1f} {_BINARY[unit]}"
 
 
+def amount(byte_count: float | None, rows: float | None) -> str:
+    """Bytes and rows together, as far as they are known: `1.5 GiB, 20 rows`."""
+    parts = [] if byte_count is None else [size(byte_count)]
+    if rows is not None:
+        parts.append("1 row" if rows == 1 else f"{count(rows)} rows")
+    return ", ".join(parts) or UNKNOWN
+
+
 def duration(milliseconds: float | None) -> str:
     """`480 ms`, `1.8 s`, `2 m 04 s`, `1 h 03 m`, `3 d 04 h`."""
     if milliseconds is None:

@@ -65,9 +65,13 @@ WITH used AS (
   WHERE template_id IN (SELECT template_id FROM used)
   GROUP BY template_id, engine_id
 )
-SELECT column_name, role, engine_id, sum(queries)::BIGINT AS queries
-FROM used JOIN runs USING (template_id)
-GROUP BY ALL ORDER BY queries DESC, column_name, role, engine_id
+SELECT column_name, role, engine_id, queries FROM (
+  SELECT column_name, role, engine_id, sum(queries)::BIGINT AS queries,
+    sum(sum(queries)) OVER (PARTITION BY column_name, role) AS over_engines
+  FROM used JOIN runs USING (template_id) GROUP BY column_name, role, engine_id
+)
+QUALIFY dense_rank() OVER (ORDER BY over_engines DESC, column_name, role) <= $limit::BIGINT
+ORDER BY over_engines DESC, column_name, role, engine_id
 """)
 
 READERS_SQL = over_events("""
@@ -212,10 +216,15 @@ def history(store: TelemetryStore, table_id: str, *, limit: int = 500) -> pa.Tab
     return store.read(HISTORY_SQL, table=table_id, limit=limit)
 
 
-def column_usage(store: TelemetryStore, table_id: str, filters: Filters, clock: Clock) -> pa.Table:
-    """How often each engine used each column of the table, by role, in the window."""
+def column_usage(
+    store: TelemetryStore, table_id: str, filters: Filters, clock: Clock, *, limit: int = 15
+) -> pa.Table:
+    """How often each engine used each column of the table, by role, in the window.
+
+    Only the most frequent pairs of column and role, over all engines.
+    """
     params = filters.only_engine().params(filters.window_at(clock()))
-    return store.read(USAGE_SQL, table=table_id, **params)
+    return store.read(USAGE_SQL, table=table_id, limit=limit, **params)
 
 
 def readers(

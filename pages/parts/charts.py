@@ -13,7 +13,8 @@ import streamlit as st
 if TYPE_CHECKING:
     from lakehouse_core.views.window import Window
 
-_HEIGHT = 290
+_HEIGHT = 260
+PADDING = {"left": 0, "top": 0, "right": 6, "bottom": 0}
 CATEGORIES = ("#4f74c9", "#0f9488", "#c33fa8", "#8a7a2e", "#6b7f94")
 
 
@@ -56,7 +57,9 @@ def engine_scale(rows: pa.Table, colours: dict[str, str]) -> alt.Color:
 
 def draw(chart: Any, alternative: str) -> None:
     """Show a chart as wide as there is room; the alternative is read out by screen readers."""
-    st.altair_chart(chart.properties(height=_HEIGHT), width="stretch", alt=alternative)
+    st.altair_chart(
+        chart.properties(height=_HEIGHT, padding=PADDING), width="stretch", alt=alternative
+    )
 
 
 def stacked(rows: pa.Table, window: Window, height: str, by: alt.Color, more: list[Any]) -> Any:

@@ -44,6 +44,13 @@ def test_unknown_is_never_zero() -> None:
     assert f.share(0, 10) == "0.0 % of 10"
 
 
+def test_amounts_tell_what_is_known() -> None:
+    assert f.amount(2**30, 20) == "1.0 GiB, 20 rows"
+    assert f.amount(None, 1) == "1 row"
+    assert f.amount(0, None) == "0 B"
+    assert f.amount(None, None) == "unknown"
+
+
 def test_counts_are_grouped_and_small_ones_keep_decimals() -> None:
     assert f.count(1_214) == f"1{THIN}214"
     assert f.count(4.29) == "4.3"

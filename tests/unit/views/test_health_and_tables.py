@@ -199,5 +199,6 @@ def test_column_usage_is_weighted_by_queries_of_the_window(store: Shelf) -> None
         ("day", "filter_eq", "duckdb", 2),
         ("day", "filter_eq", "trino", 1),
     ]
+    assert column_usage(store, EVENTS, DAY, clock, limit=0).num_rows == 0
     seen = readers(store, EVENTS, DAY, clock)
     assert [(r.engine_id, r.queries, r.users) for r in seen] == [("duckdb", 2, 2), ("trino", 1, 1)]

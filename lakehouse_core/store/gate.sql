@@ -3,16 +3,14 @@
 CREATE TABLE gate.main.role (server VARCHAR, role VARCHAR);
 CREATE TABLE gate.main.command (name VARCHAR, pattern VARCHAR, script VARCHAR);
 
-CREATE MACRO gate.main.names(tree, path) AS
-  list_transform(json_extract_string(tree, path), lambda name: lower(name));
-
 CREATE MACRO gate.main.role_of(connection) AS (
   SELECT role.role FROM quack_active_connections() AS active
   JOIN gate.main.role AS role ON role.server = active.server_id
   WHERE active.connection_id = connection
 );
 
--- json_serialize_sql reads SELECT statements only; everything else it calls an error.
+-- json_serialize_sql reads SELECT statements only; everything else it calls an error. Names are compared
+-- in lower case, as the engine does.
 CREATE MACRO gate.main.is_harmless(query) AS (
   SELECT parsed.tree ->> '$.error' = 'false'
     AND json_array_length(parsed.tree, '$.statements') = 1
@@ -25,13 +23,13 @@ CREATE MACRO gate.main.is_harmless(query) AS (
     ), parsed.tables)
   FROM gate.main.rules AS rules, (
     SELECT tree,
-      gate.main.names(tree, '$..function_name') AS functions,
-      gate.main.names(tree, '$..function.function_name') AS table_functions,
-      gate.main.names(tree, '$..table_name') AS tables,
-      gate.main.names(tree, '$..schema_name') AS schemas,
-      gate.main.names(tree, '$..catalog_name') AS catalogs,
-      gate.main.names(tree, '$..cte_map.map[*].key') AS ctes
-    FROM (SELECT json_serialize_sql(query::VARCHAR) AS tree)
+      json_extract_string(tree, '$..function_name') AS functions,
+      json_extract_string(tree, '$..function.function_name') AS table_functions,
+      json_extract_string(tree, '$..table_name') AS tables,
+      json_extract_string(tree, '$..schema_name') AS schemas,
+      json_extract_string(tree, '$..catalog_name') AS catalogs,
+      json_extract_string(tree, '$..cte_map.map[*].key') AS ctes
+    FROM (SELECT lower(json_serialize_sql(query::VARCHAR)) AS tree)
   ) AS parsed
 );
 

@@ -57,9 +57,7 @@ class Lane:
 
     engine: Engine
     tally: Tally
-    waiting: queue.Queue[Step | None] = field(
-        default_factory=lambda: queue.Queue(BACKLOG_PER_ENGINE)
-    )
+    waiting: queue.Queue[Step | None] = field(default_factory=queue.Queue)
     lock: threading.Lock = field(default_factory=threading.Lock)
     next_probe: float = 0.0
     workers: list[threading.Thread] = field(default_factory=list)
@@ -112,10 +110,10 @@ class Workload:
         if lane.tally.is_away and not self._is_back(lane):
             lane.tally.skipped_away += 1
             return
-        try:
-            lane.waiting.put_nowait(step)
-        except queue.Full:
+        if lane.waiting.qsize() >= BACKLOG_PER_ENGINE:
             lane.tally.skipped_busy += 1
+        else:
+            lane.waiting.put(step)
 
     def _is_back(self, lane: Lane) -> bool:
         if time.monotonic() < lane.next_probe:
@@ -157,10 +155,11 @@ class Workload:
             self._say(f"{lane.tally.engine} is away, going on without it: {error}")
 
     def _finish(self) -> None:
-        """Let the workers finish what they have, for a while."""
+        """Let the workers finish what they have, for a while; when stopped, nothing new."""
         deadline = time.monotonic() + CLOSE_SECONDS
         for lane in self._lanes.values():
-            _drain(lane.waiting)
+            if self._stop.is_set():
+                lane.tally.skipped_busy += _drain(lane.waiting)
             for _ in lane.workers:
                 lane.waiting.put(None)
         for lane in self._lanes.values():
@@ -173,9 +172,12 @@ class Workload:
         self._say(f"{time.monotonic() - started:.0f} s: {tallies}")
 
 
-def _drain(waiting: queue.Queue[Step | None]) -> None:
+def _drain(waiting: queue.Queue[Step | None]) -> int:
+    """Throw away what waits; returns how many."""
+    thrown = 0
     while True:
         try:
             waiting.get_nowait()
         except queue.Empty:
-            return
+            return thrown
+        thrown += 1

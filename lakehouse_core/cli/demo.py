@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import signal
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,8 @@ from lakehouse_core.cli.output import ConfigFile, JsonFlag, Output, QuietFlag, l
 from lakehouse_core.domain.errors import NotFoundError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from lakehouse_core.config import Config
 
 app = typer.Typer(no_args_is_help=True, help="Build the demo lakehouse; run a workload on it.")
@@ -81,8 +84,6 @@ def workload(  # noqa: PLR0913, PLR0917 one option each
     names = engines.split(",") if engines else _enabled(settings)
     adapters = {name.strip(): open_engine(settings, name.strip()) for name in names}
     run = Workload(adapters, out.say)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: run.stop())
     steps = plan(
         PlanSettings(
             engines={name: adapter.capabilities for name, adapter in adapters.items()},
@@ -93,8 +94,21 @@ def workload(  # noqa: PLR0913, PLR0917 one option each
         )
     )
     out.say(f"Running {', '.join(adapters)}; Ctrl-C stops it")
-    tallies = run.run(steps, None if minutes is None else minutes * 60)
+    with _on_signals(run.stop):
+        tallies = run.run(steps, None if minutes is None else minutes * 60)
     out.rows(tallies, title="Workload")
+
+
+@contextmanager
+def _on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the run in an orderly way."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: stop()) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _enabled(settings: Config) -> list[str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from agents.runs import Result
-from lakehouse_core.config.models import DuckDBEngine
 from lakehouse_core.store.literals import literal
 from lakehouse_core.store.retention import apply_retention
 
@@ -24,9 +22,6 @@ def run_once(store: OwnerStore, config: Config, clock: Clock) -> Result:
     """Drop what is older than the retention; runs that did nothing go after a day."""
     dropped = sum(apply_retention(store, config.store.retention, clock).values())
     dropped += _drop_idle_runs(store, clock)
-    for engine in config.engines.values():
-        if isinstance(engine, DuckDBEngine):
-            dropped += _drop_journal_files(Path(engine.journal), config.store.retention, clock)
     return Result(rows=dropped)
 
 
@@ -37,14 +32,3 @@ def _drop_idle_runs(store: OwnerStore, clock: Clock) -> int:
     if idle:
         store.transact("agent_run", [f"DELETE FROM agent_run WHERE {_IDLE}{limit}"])  # noqa: S608 as above
     return idle
-
-
-def _drop_journal_files(folder: Path, keep: timedelta, clock: Clock) -> int:
-    """Journal files are ours; those beyond the retention have been read long ago."""
-    limit = clock() - keep
-    dropped = 0
-    for file in folder.glob("*.jsonl"):
-        if datetime.fromtimestamp(file.stat().st_mtime, UTC) < limit:
-            file.unlink(missing_ok=True)
-            dropped += 1
-    return dropped

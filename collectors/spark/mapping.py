@@ -12,6 +12,7 @@ from lakehouse_core.domain.query import EngineId, QueryEvent, QueryStatus
 if TYPE_CHECKING:
     from collectors.spark.queries import Application, TrackedQuery
 
+GATEWAY_TAG = "lakehelm-gateway-id:"  # as our Spark engine writes it
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 _SQLSTATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
 _STACK = re.compile(r"\n\s*at [\w.$]+\(|\nJVM stacktrace")
@@ -34,6 +35,7 @@ def to_observed(
     A query runs until nothing more can come in about it: a final row is sent once, complete, and
     so it does not matter in which order rows reach the store.
     """
+    gateway_id, tags = _without_gateway(query.tags)
     status = QueryStatus(query.status) if query.is_done else QueryStatus.RUNNING
     ended = query.ended if query.is_done else None
     event = QueryEvent(
@@ -46,7 +48,8 @@ def to_observed(
         sql_text=query.sql,
         user_name=query.user,
         source=_source(query),
-        tags=tuple(query.tags),
+        tags=tags,
+        gateway_id=gateway_id,
         started_at=_time(query.ready) if query.ready is not None else None,
         ended_at=_time(ended) if ended is not None else None,
         planning_ms=_span(query.submitted, query.ready) if query.is_operation else None,
@@ -102,6 +105,13 @@ def _source(query: TrackedQuery) -> str | None:
     if query.client is None or not query.is_operation:
         return query.client
     return query.client.split(" ", maxsplit=1)[0] or None
+
+
+def _without_gateway(tags: list[str]) -> tuple[str | None, tuple[str, ...]]:
+    """Our correlation id travels as a tag; it is not one."""
+    ours = [tag for tag in tags if tag.startswith(GATEWAY_TAG)]
+    gateway_id = ours[0].removeprefix(GATEWAY_TAG) if ours else None
+    return gateway_id, tuple(tag for tag in tags if tag not in ours)
 
 
 def _time(milliseconds: int) -> datetime:

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import os
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.retention import run_once
-from lakehouse_core.config.models import DuckDBEngine
 from lakehouse_core.store.rows import to_arrow
 from tests.factories import NOW, agent_run, query_event
 
@@ -43,16 +40,3 @@ def test_runs_that_did_nothing_are_kept_for_a_day(demo_config: Config, store: Ow
     run_once(store, demo_config, lambda: NOW)
     left = store.read("SELECT run_id FROM agent_run").column("run_id").to_pylist()
     assert sorted(left) == ["failed-old", "idle-new", "rows-old"]
-
-
-def test_old_files_of_our_journal_are_removed(demo_config: Config, store: OwnerStore) -> None:
-    engine = demo_config.engines["duckdb"]
-    assert isinstance(engine, DuckDBEngine)
-    folder = Path(engine.journal)
-    folder.mkdir(parents=True)
-    for name, days in (("old.jsonl", 100), ("new.jsonl", 1), ("other.txt", 100)):
-        (folder / name).write_text("")
-        moment = (NOW - timedelta(days=days)).timestamp()
-        os.utime(folder / name, (moment, moment))
-    run_once(store, demo_config, lambda: NOW)
-    assert sorted(f.name for f in folder.iterdir()) == ["new.jsonl", "other.txt"]

@@ -82,9 +82,8 @@ class AvroReader:
     def _query(self, paths: list[str]) -> pa.Table:
         with self._lock:
             if self._connection is None:
-                self._connection = duck.connect(
-                    extensions=("avro",), config={"threads": self._threads}
-                )
+                settings = {"threads": self._threads, "enable_external_file_cache": False}
+                self._connection = duck.connect(extensions=("avro",), config=settings)
             return self._connection.execute(_READ, {"files": paths}).to_arrow_table()
 
     def _blame(self, files: list[_File], error: duckdb.Error) -> Exception:

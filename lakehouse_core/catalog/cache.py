@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lakehouse_core.catalog.entries import ENTRY_SCHEMA, read_entries
-from lakehouse_core.catalog.files import slim
+from lakehouse_core.catalog.files import detached, slim
 from lakehouse_core.catalog.location import file_size, unreadable
 from lakehouse_core.catalog.segments import Run, SegmentStore
 
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from lakehouse_core.catalog.manifest_list import Manifest
 
 MIB = 2**20
-# Manifests are read in portions of this many bytes: some 100,000 files, well under 500 MB decoded.
-_PORTION_BYTES = 32 * MIB
+# Manifests are read in portions: decoded, an entry with the bounds of its columns takes some kB.
+_PORTION_ENTRIES = 25_000
+_PORTION_BYTES = 16 * MIB
+_BYTES_PER_ENTRY = 40  # at least, packed; for lists that do not count entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ class ManifestCache:
                 found.update(self._from_disk(table_uuid, missing, sort_field))
                 missing = {path: size for path, size in missing.items() if path not in found}
             if missing:
-                found.update(self._from_manifests(table_uuid, missing, sort_field))
+                unread = [one for one in manifests if one.path in missing]
+                found.update(self._from_manifests(table_uuid, unread, wanted, sort_field))
                 self._disk.tidy(table_uuid, wanted)
             return self._keep(table_uuid, [found[one.path] for one in manifests], sort_field)
 
@@ -95,17 +98,21 @@ class ManifestCache:
             yield run.path, (run, rows)
 
     def _from_manifests(
-        self, table_uuid: str, missing: Mapping[str, int], sort_field: int | None
+        self,
+        table_uuid: str,
+        unread: Sequence[Manifest],
+        sizes: Mapping[str, int],
+        sort_field: int | None,
     ) -> Iterator[tuple[str, tuple[Run, pa.Table]]]:
-        for portion in _portions(missing):
+        for portion in _portions(unread):
             runs: list[Run] = []
             parts = [ENTRY_SCHEMA.empty_table()]
             for counted, entries in read_entries(self._reader, portion):
-                runs += [Run(path, missing[path], rows) for path, rows in counted]
+                runs += [Run(path, sizes[path], rows) for path, rows in counted]
                 parts.append(entries)
             entries = pa.concat_tables(parts)
             self._disk.write(table_uuid, runs, entries)
-            narrow = slim(entries, sort_field)
+            narrow = detached(slim(entries, sort_field))
             start = 0
             for run in runs:
                 yield run.path, (run, narrow.slice(start, run.rows))
@@ -140,14 +147,17 @@ def _checked_size(manifest: Manifest) -> int:
     return size
 
 
-def _portions(missing: Mapping[str, int]) -> Iterator[list[str]]:
+def _portions(manifests: Sequence[Manifest]) -> Iterator[list[str]]:
     portion: list[str] = []
-    total = 0
-    for path, size in missing.items():
-        if portion and total + size > _PORTION_BYTES:
+    entries = size = 0
+    for one in manifests:
+        count = one.entries if one.entries is not None else one.length // _BYTES_PER_ENTRY
+        is_full = entries + count > _PORTION_ENTRIES or size + one.length > _PORTION_BYTES
+        if portion and is_full:
             yield portion
-            portion, total = [], 0
-        portion.append(path)
-        total += size
+            portion, entries, size = [], 0, 0
+        portion.append(one.path)
+        entries += count
+        size += one.length
     if portion:
         yield portion

@@ -62,10 +62,11 @@ def read_entries(
     """
     for part in reader.read(locations):
         try:
-            yield _live(part)
+            found = _live(part)
         except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
             reason = f"not a manifest, {type(error).__name__}: {error}"
             raise unreadable(part.locations[0], reason) from error
+        yield found
 
 
 def _live(part: AvroRows) -> tuple[list[tuple[str, int]], pa.Table]:
@@ -77,13 +78,20 @@ def _live(part: AvroRows) -> tuple[list[tuple[str, int]], pa.Table]:
     for location, count in zip(part.locations, part.counts, strict=True):
         runs.append((location, is_live.slice(start, count).true_count))
         start += count
-    rows = part.rows.filter(is_live)
-    files = rows.column("data_file").combine_chunks()
+    rows = part.rows
+    if is_live.true_count < rows.num_rows:
+        rows = rows.filter(is_live)
+    # Chunk by chunk: joining them first would copy all bounds of all columns.
+    batches = [_entries(chunk) for chunk in rows.column("data_file").chunks]
+    return runs, pa.Table.from_batches(batches, ENTRY_SCHEMA)
+
+
+def _entries(files: pa.StructArray) -> pa.RecordBatch:
     columns = [_column(files, field) for field in ENTRY_SCHEMA]
     for name in _REQUIRED:
         if columns[ENTRY_SCHEMA.get_field_index(name)].null_count:
             raise ValueError(f"an entry has no {name}")
-    return runs, pa.Table.from_arrays(columns, schema=ENTRY_SCHEMA)
+    return pa.RecordBatch.from_arrays(columns, schema=ENTRY_SCHEMA)
 
 
 def _column(files: pa.StructArray, field: pa.Field) -> pa.Array:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.ipc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,6 +46,14 @@ def slim(entries: pa.Table, sort_field: int | None) -> pa.Table:
             key = pa.scalar(sort_field, pa.int32())
             chosen[name] = pc.map_lookup(entries.column(name), key, "first")
     return pa.table(chosen)
+
+
+def detached(rows: pa.Table) -> pa.Table:
+    """A copy with buffers of its own: DuckDB hands out all columns of a chunk or none."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.catalog.location import unreadable
 
@@ -24,6 +24,7 @@ class Manifest:
     content: int = DATA
     sequence_number: int = 0
     min_sequence_number: int = 0
+    entries: int | None = None  # of any status; None when the list does not say
 
 
 def read_manifest_list(reader: AvroReader, metadata: TableMetadata) -> list[Manifest]:
@@ -48,6 +49,7 @@ def read_manifest_list(reader: AvroReader, metadata: TableMetadata) -> list[Mani
                 content=int(row.get("content") or DATA),
                 sequence_number=int(row.get("sequence_number") or 0),
                 min_sequence_number=int(row.get("min_sequence_number") or 0),
+                entries=_entries(row),
             )
             for row in rows
         ]
@@ -55,6 +57,16 @@ def read_manifest_list(reader: AvroReader, metadata: TableMetadata) -> list[Mani
         raise unreadable(
             location, f"not a manifest list, {type(error).__name__}: {error}"
         ) from error
+
+
+def _entries(row: dict[str, Any]) -> int | None:
+    # Older writers say `added_data_files_count`.
+    counts = [
+        row.get(f"{kind}_files_count", row.get(f"{kind}_data_files_count"))
+        for kind in ("added", "existing", "deleted")
+    ]
+    known = [int(count) for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _location(snapshot: Snapshot, metadata_location: str) -> str:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _LAYOUT = "v1"  # changes with ENTRY_SCHEMA: old folders are then left to the sweep
 _MANIFESTS = b"manifests"
-_MAX_SEGMENTS = 16
-_LARGE_ROWS = 20_000  # a segment this large is rewritten only when mostly dead
+_MAX_SMALL = 16  # so many small segments of a table are merged
+_SMALL_BYTES = 2 * 2**20  # a larger one is rewritten only when it is mostly dead
 _WRITES_PER_SWEEP = 64
 _ABANDONED_SECONDS = 3_600
 _log = structlog.get_logger(__name__)
@@ -78,9 +78,9 @@ class SegmentStore:
             )
 
     def tidy(self, table_uuid: str, live: Mapping[str, int]) -> None:
-        """Merge small and mostly dead segments of a table into one when there are many."""
+        """Merge small and mostly dead segments of a table into one when many are small."""
         segments = self._segments(table_uuid)
-        if len(segments) <= _MAX_SEGMENTS:
+        if sum(_size(segment) < _SMALL_BYTES for segment in segments) <= _MAX_SMALL:
             return
         try:
             _merge(self._of_table(table_uuid), segments, live)
@@ -142,22 +142,22 @@ def _runs_of(schema: pa.Schema) -> list[Run]:
     return [Run(*one) for one in json.loads((schema.metadata or {})[_MANIFESTS])]
 
 
-def _open(segment: Path, names: Sequence[str]) -> tuple[list[Run], pa.Table] | None:
+def _open(segment: Path, names: Sequence[str] | None = None) -> tuple[list[Run], pa.Table] | None:
     """A segment's runs and the named columns; None when another process took or broke it."""
-    chosen = [ENTRY_SCHEMA.get_field_index(name) for name in names]
+    chosen = [ENTRY_SCHEMA.get_field_index(name) for name in names or ()]
     options = pa.ipc.IpcReadOptions(included_fields=chosen)
     try:
         # Not memory-mapped: a file cut short under a map would end the process.
         with pa.OSFile(str(segment)) as source:
             reader = pa.ipc.open_file(source, options=options)
-            runs, rows = _runs_of(reader.schema), reader.read_all()
+            runs = _runs_of(reader.schema)
+            rows = reader.read_all() if names else pa.table({})
+        if names and sum(run.rows for run in runs) != rows.num_rows:
+            raise ValueError("it does not hold what it lists")
     except FileNotFoundError:
         return None
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
         _log.warning("manifest cache segment is broken", file=str(segment), error=str(error))
-        segment.unlink(missing_ok=True)
-        return None
-    if sum(run.rows for run in runs) != rows.num_rows:
         segment.unlink(missing_ok=True)
         return None
     return runs, rows
@@ -182,29 +182,36 @@ def _read_runs(
 
 
 def _merge(folder: Path, segments: Sequence[Path], live: Mapping[str, int]) -> None:
-    merged: list[Path] = []
-    kept: list[Run] = []
-    parts: list[pa.Table] = []
+    chosen: dict[Path, list[Run]] = {}  # segments to merge: their live runs
     seen: set[str] = set()
-    for segment in segments:
+    for segment in sorted(segments, key=_size, reverse=True):
+        opened = _open(segment)
+        if opened is None:
+            continue
+        runs, _ = opened
+        kept = [run for run in runs if live.get(run.path) == run.size and run.path not in seen]
+        is_mostly_dead = 2 * sum(run.rows for run in kept) < sum(run.rows for run in runs)
+        if _size(segment) < _SMALL_BYTES or is_mostly_dead:
+            chosen[segment] = kept
+        seen.update(run.path for run in kept)
+    if any(chosen.values()):
+        runs = [run for kept in chosen.values() for run in kept]
+        _write(folder, runs, _kept_rows(chosen))
+    for segment in chosen:
+        segment.unlink(missing_ok=True)
+
+
+def _kept_rows(chosen: Mapping[Path, Sequence[Run]]) -> Iterator[pa.Table]:
+    """Rows of the kept runs, one segment at a time.
+
+    A segment gone meanwhile leaves a gap that whoever opens the merged one notices.
+    """
+    for segment, kept in chosen.items():
         opened = _open(segment, ENTRY_SCHEMA.names)
         if opened is None:
             continue
-        runs, rows = opened
-        is_live = [live.get(run.path) == run.size and run.path not in seen for run in runs]
-        alive = sum(run.rows for run, wanted in zip(runs, is_live, strict=True) if wanted)
-        if alive > _LARGE_ROWS and alive * 2 > rows.num_rows:
-            seen.update(run.path for run in runs)
-            continue
         start = 0
-        for run, wanted in zip(runs, is_live, strict=True):
-            if wanted:
-                kept.append(run)
-                parts.append(rows.slice(start, run.rows))
-                seen.add(run.path)
+        for run in opened[0]:
+            if run in kept:
+                yield opened[1].slice(start, run.rows)
             start += run.rows
-        merged.append(segment)
-    if kept:
-        _write(folder, kept, parts)
-    for segment in merged:
-        segment.unlink(missing_ok=True)

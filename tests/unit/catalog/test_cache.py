@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import secrets
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,6 +119,25 @@ def test_merging_keeps_live_manifests_only(tmp_path: Path) -> None:
     found = {run.path for run, _ in store.read("t", {f"m{n}": 5 for n in range(30)}, None)}
     assert found == set(live)
     assert len(list(tmp_path.rglob("*.arrow"))) == 1
+
+
+@pytest.mark.parametrize(("live_rows", "is_rewritten"), [(9_000, False), (3_000, True)])
+def test_a_large_segment_is_rewritten_only_when_mostly_dead(
+    tmp_path: Path, live_rows: int, is_rewritten: bool
+) -> None:
+    store = SegmentStore(tmp_path, max_bytes=10**9)
+    runs = [Run("live", 5, live_rows), Run("dead", 5, 12_000 - live_rows)]
+    noise = pa.array([secrets.token_hex(200) for _ in range(12_000)])
+    wide = entries(12_000).set_column(1, "file_path", noise)
+    store.write("t", runs, wide)
+    large = next(tmp_path.rglob("*.arrow"))
+    for number in range(20):
+        store.write("t", [Run(f"m{number}", 5, 1)], entries(1))
+    live = {"live": 5, **{f"m{number}": 5 for number in range(20)}}
+    store.tidy("t", live)
+    assert large.exists() != is_rewritten
+    found = {run.path: rows.num_rows for run, rows in store.read("t", live, None)}
+    assert found == {"live": live_rows, **{f"m{number}": 1 for number in range(20)}}
 
 
 def test_two_processes_that_wrote_the_same_manifest_do_not_double_it(tmp_path: Path) -> None:

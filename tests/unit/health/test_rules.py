@@ -10,7 +10,7 @@ import pytest
 from lakehouse_core.config.models import HealthThresholds, Threshold
 from lakehouse_core.domain.health import HealthState
 from lakehouse_core.domain.table import MIB
-from lakehouse_core.health import assess
+from lakehouse_core.health import assess, points
 from lakehouse_core.health.points import SHARES
 from lakehouse_core.health.rules import RULES
 from tests.factories import NOW, table_metrics
@@ -59,6 +59,12 @@ def test_every_rule_is_covered_here_and_has_limits_a_share_and_a_docstring() -> 
     for rule in RULES:
         assert isinstance(getattr(LIMITS, rule.id), Threshold)
         assert type(rule).__doc__
+
+
+def test_the_documented_shares_are_the_ones_in_force() -> None:
+    cells = [line.split("|") for line in (points.__doc__ or "").splitlines() if "%" in line]
+    listed = {cell[1].strip(): cell[2].strip() for cell in cells if len(cell) == 4}
+    assert listed == {rule: f"{share:.0%}".replace("%", " %") for rule, share in SHARES.items()}
 
 
 def test_few_small_files_do_not_matter() -> None:

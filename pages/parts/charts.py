@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lakehouse_core.views.window import Window
 
 _HEIGHT = 260
+_POWERS = [10.0**power for power in range(-4, 7)]  # no lines between them
 PADDING = {"left": 0, "top": 0, "right": 6, "bottom": 0}
 CATEGORIES = ("#4f74c9", "#0f9488", "#c33fa8", "#8a7a2e", "#6b7f94")
 
@@ -115,7 +116,7 @@ def durations_over_time(rows: pa.Table, window: Window, colours: dict[str, str])
                 "p95_seconds:Q",
                 title="p95 duration, s (log)",
                 scale=alt.Scale(type="log"),
-                axis=alt.Axis(tickCount=5, format="~g"),
+                axis=alt.Axis(values=_POWERS, format="~g"),
             ),
             color=engine_scale(known, colours),
             tooltip=[

@@ -318,8 +318,8 @@ def _commits(now: datetime, rng: random.Random) -> list[Any]:
     ]
 
 
-def _health(now: datetime) -> list[Any]:
-    contributors = {
+def _contributors() -> dict[str, tuple[Any, ...]]:
+    return {
         "lake.demo.events": (
             factories.contributor(
                 points_lost=50.0, message="95 % of 1 344 data files are smaller than 32 MiB"
@@ -369,6 +369,10 @@ def _health(now: datetime) -> list[Any]:
             ),
         ),
     }
+
+
+def _health(now: datetime) -> list[Any]:
+    contributors = _contributors()
     found = []
     for table, (state, score, _, _) in TABLES.items():
         before = HealthState.WARNING if state is HealthState.CRITICAL else state

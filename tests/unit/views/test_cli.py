@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+pytestmark = pytest.mark.duckdb  # the store is served over Quack
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterator[Place]:
     found = Place.below(tmp_path_factory.mktemp("home"), repository)

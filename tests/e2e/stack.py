@@ -26,6 +26,7 @@ LAKEHELM = Path(sys.executable).with_name("lakehelm")
 # Everything includes a Spark build of the lake on two shared cores.
 UP_SECONDS = 540.0
 DOWN_SECONDS = 60.0
+COLLECTED_SECONDS = 180.0
 
 
 def wait_for(what: str, look: Callable[[], T | None], seconds: float) -> T:
@@ -151,6 +152,15 @@ class Stack:
         if done.code != 0:
             raise AssertionError(f"{args} ended with {done.code}: {done.stderr}\n{done.stdout}")
         return json.loads(done.stdout)
+
+    def collected(self, *args: str) -> Any:
+        """Like `json`, but waits until the agents have collected what the command shows."""
+
+        def look() -> Any:
+            done = self.run(*args, "--json")
+            return json.loads(done.stdout) if done.code == 0 else None
+
+        return wait_for(f"an answer to {' '.join(args)}", look, COLLECTED_SECONDS)
 
     def tail(self) -> str:
         """The last lines of every log, for a failure's message."""

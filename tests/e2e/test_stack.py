@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import urllib.request
@@ -11,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from tests.e2e.stack import Stack, wait_for
+from tests.e2e.browser import check_every_page, chromium
+from tests.e2e.stack import COLLECTED_SECONDS, Stack, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
-COLLECTED_SECONDS = 180.0
 SMALL_FILE_BYTES = 32 * 2**20
 
 
@@ -43,6 +42,11 @@ def finished_per_engine(stack: Stack) -> dict[str, int]:
         if query["status"] == "finished":
             counts[query["engine_id"]] = counts.get(query["engine_id"], 0) + 1
     return counts
+
+
+def newest_query_at(stack: Stack) -> str:
+    (newest,) = stack.collected("queries", "--limit", "1")
+    return str(newest["submitted_at"])
 
 
 def test_real_queries_of_every_running_engine_are_in_the_history(stack: Stack) -> None:
@@ -84,11 +88,7 @@ def test_table_structure_equals_pyicebergs_own_inspection(stack: Stack) -> None:
         inspected = table.inspect
         sizes = inspected.data_files()["file_size_in_bytes"].to_pylist()
         partitions = inspected.partitions()
-        shown = wait_for(
-            f"metrics of {name}",
-            lambda name=name: stack.json("tables", "show", f"lake.{name}"),
-            COLLECTED_SECONDS,
-        )
+        shown = stack.collected("tables", "show", f"lake.{name}")
         assert shown["data_files"] == len(sizes)
         assert shown["total_bytes"] == sum(sizes)
         assert shown["small_files"] == sum(size < SMALL_FILE_BYTES for size in sizes)
@@ -103,14 +103,8 @@ def test_table_structure_equals_pyicebergs_own_inspection(stack: Stack) -> None:
 
 
 def test_events_is_worse_than_the_healthy_table_and_says_why(stack: Stack) -> None:
-    def verdicts() -> tuple[Any, Any] | None:
-        events = stack.run("health", "lake.demo.events", "--json")
-        healthy = stack.run("health", "lake.demo.healthy", "--json")
-        if events.code or healthy.code:
-            return None
-        return json.loads(events.stdout), json.loads(healthy.stdout)
-
-    events, healthy = wait_for("health of both tables", verdicts, COLLECTED_SECONDS)
+    events = stack.collected("health", "lake.demo.events")
+    healthy = stack.collected("health", "lake.demo.healthy")
     assert healthy["state"] == "healthy"
     assert events["state"] == "critical"
     assert events["score"] < healthy["score"]
@@ -146,12 +140,17 @@ def test_a_killed_process_comes_back_and_collecting_goes_on(stack: Stack, name: 
         return now["state"] == "ready" and now["pid"] != before["pid"]
 
     wait_for(f"{name} to come back", is_back, 90)
-    newest = stack.json("queries", "--limit", "1")[0]["submitted_at"]
+    first = newest_query_at(stack)
     wait_for(
-        "newer queries in the history",
-        lambda: stack.json("queries", "--limit", "1")[0]["submitted_at"] > newest,
-        COLLECTED_SECONDS,
+        "newer queries in the history", lambda: newest_query_at(stack) > first, COLLECTED_SECONDS
     )
+
+
+@pytest.mark.browser
+def test_every_page_of_the_running_demo_opens_without_an_error_box(stack: Stack) -> None:
+    wait_for("finished queries", lambda: finished_per_engine(stack), COLLECTED_SECONDS)
+    with chromium() as browser:
+        check_every_page(browser, stack.ui_url, "light")
 
 
 def test_a_second_up_on_the_same_home_says_who_runs_there(stack: Stack) -> None:

@@ -40,3 +40,14 @@ def configure_logging(config: LoggingConfig) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(max(level, logging.WARNING))  # libraries: what matters only
+    # It warns each time a slow job is due again before it ended; that is what we want of it.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
+
+
+def log_to_stderr() -> None:
+    """For commands: standard output belongs to the data."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )

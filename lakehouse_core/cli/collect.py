@@ -33,8 +33,10 @@ def collect(
 
     Exit code 0: all read; 3: no source answers; 4: some do not, or some rows were not understood.
     """
-    from agents.once import collect_all  # noqa: PLC0415 keeps --help fast
+    from agents.logs import log_to_stderr  # noqa: PLC0415 keeps --help fast
+    from agents.once import collect_all  # noqa: PLC0415 as above
 
+    log_to_stderr()
     del once  # the running agents are the other way
     out = Output(json=json, quiet=quiet)
     reports = collect_all(load(config).config, (source,) if source else ())

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 KILLS = 10
 PATIENCE_SECONDS = 60
 
+pytestmark = pytest.mark.duckdb  # opens the store again and again
+
 
 class TellingStore:
     """The store, telling the parent before and after each write so that it can choose a moment."""

@@ -159,7 +159,7 @@ def build(plan: Plan) -> None:
         tpch = pool.submit(generate_tpch, plan.scale, scratch)  # while the JVM starts
         spark = open_spark(plan)
         try:
-            drop_tables(spark, plan)
+            clear(spark, plan)
             progress.step("Spark started, old demo tables dropped")
             tables = _write_all(spark, plan, pool, tpch, progress)
         finally:
@@ -196,23 +196,24 @@ def open_spark(plan: Plan) -> SparkSession:
     return spark
 
 
-def drop_tables(spark: SparkSession, plan: Plan) -> None:
-    """Remove our tables and what a killed build left in their folders; nothing else."""
-    from pyspark.errors import PySparkException  # noqa: PLC0415 only with Spark
+def clear(spark: SparkSession, plan: Plan) -> None:
+    """Remove our tables and what a killed build left in their folders; have the namespaces.
 
+    Through Iceberg's own catalog: `DROP TABLE` reads the table first, which fails on the damaged
+    metadata that a crash may leave. The files go with the folder, so nothing needs to be listed.
+    """
+    iceberg = _jvm(spark).org.apache.iceberg
+    catalog = iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, plan.catalog)
     warehouse = plan.conf[f"spark.sql.catalog.{plan.catalog}.warehouse"].rstrip("/")
+    files = _file_system(spark, warehouse)
     for namespace, names in (("tpch", TPCH_TABLES), ("demo", DEMO_TABLES)):
-        session = _session(spark, plan, namespace)
+        whole = {"name": f"{plan.catalog}.{namespace}"}
+        spark.sql("CREATE NAMESPACE IF NOT EXISTS IDENTIFIER(:name)", args=whole)
         for name in names:
-            table = {"table": name}
-            try:
-                session.sql("DROP TABLE IF EXISTS IDENTIFIER(:table) PURGE", args=table)
-            except PySparkException:
-                # Its files are damaged and cannot be listed; its folder is removed below.
-                session.sql("DROP TABLE IF EXISTS IDENTIFIER(:table)", args=table)
+            identifier = iceberg.catalog.TableIdentifier.parse(f"{namespace}.{name}")
+            catalog.dropTable(identifier, False)
             folder = f"{warehouse}/{namespace}/{name}"
-            path = _jvm(spark).org.apache.hadoop.fs.Path(folder)
-            _file_system(spark, warehouse).delete(path, True)
+            files.delete(_jvm(spark).org.apache.hadoop.fs.Path(folder), True)
 
 
 def _write_all(
@@ -486,9 +487,7 @@ def _session(spark: SparkSession, plan: Plan, namespace: str) -> SparkSession:
     """A session of its own, so that settings and current namespace are not shared by threads."""
     session = spark.newSession()
     # By statement: `session.catalog` looks at the thread's active session, which is not this one.
-    name = {"name": f"{plan.catalog}.{namespace}"}
-    session.sql("CREATE NAMESPACE IF NOT EXISTS IDENTIFIER(:name)", args=name)
-    session.sql("USE IDENTIFIER(:name)", args=name)
+    session.sql("USE IDENTIFIER(:name)", args={"name": f"{plan.catalog}.{namespace}"})
     return session
 
 

@@ -90,12 +90,13 @@ class JournalSource:
                     "check the folder's permissions and the disk"
                 ) from error
             end = data.rfind(b"\n") + 1
+            where = name
             if end == 0 and data and self._is_abandoned(modified, len(data)):
-                letters.append(self._letter(data, f"{name}: the last line was never finished"))
                 end = len(data)
+                where = f"{name}: the last line was never finished"
             if end == 0 and not letters:
                 return
-            observed = self._map(name, data[:end], letters)
+            observed = self._map(where, data[:end], letters)
             position.offsets[name] = offset + end
             yield observed, letters
 
@@ -111,7 +112,7 @@ class JournalSource:
                 data += more
             return data
 
-    def _map(self, name: str, data: bytes, letters: list[DeadLetter]) -> list[Observed]:
+    def _map(self, where: str, data: bytes, letters: list[DeadLetter]) -> list[Observed]:
         observed: list[Observed] = []
         now = self._clock()
         for line in data.split(b"\n"):
@@ -120,7 +121,7 @@ class JournalSource:
             try:
                 observed.append(to_observed(line, self._settings.catalog, now))
             except BadRowError as error:
-                letters.append(self._letter(line, f"{name}: {error}"))
+                letters.append(self._letter(line, f"{where}: {error}"))
         return observed
 
     def _is_abandoned(self, modified: float, length: int) -> bool:

@@ -9,9 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse_core.domain.query import StatementKind
-from lakehouse_core.sql import inspect
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -32,6 +29,7 @@ _TABLELESS_LEAVES = frozenset(
     {"local_relation", "cached_local_relation", "chunked_cached_local_relation", "catalog"}
 )
 _LEAVES = _TABLELESS_LEAVES | {"sql", "read", "range", "cached_remote_relation"}
+_SQL_ENTRY = "org.apache.spark.sql.hive.thriftserver."
 _SQL_FIELDS = frozenset({("sql", "query"), ("sql_command", "sql")})  # now, and before Spark 4
 # Fields of the request's top level that say nothing about the kind of work.
 _ENVELOPE = frozenset({"common"})
@@ -78,12 +76,12 @@ def parse_statement(text: str) -> Statement:
     )
 
 
-def is_statement(text: str) -> bool:
-    """Whether the description of an execution is SQL (spark-sql, Thrift), not a call site."""
-    if not text:
-        return False
-    inspection = inspect(text, "spark")
-    return inspection.error is None and inspection.kind != StatementKind.OTHER
+def is_sql_entry(call_stack: str) -> bool:
+    """Whether an execution came in as SQL text (spark-sql, Thrift), which is its description then.
+
+    Elsewhere the description is a call site, or whatever the job's author wrote.
+    """
+    return _SQL_ENTRY in call_stack
 
 
 def request_field(text: str, wanted: str) -> str | None:

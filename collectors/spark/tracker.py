@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from collectors.spark.plan import snapshot_ids
 from collectors.spark.queries import Application, TrackedQuery
-from collectors.spark.statement import is_statement, parse_statement, request_field
+from collectors.spark.statement import is_sql_entry, parse_statement, request_field
 from lakehouse_core.sql.redaction import redact
 
 if TYPE_CHECKING:
@@ -214,14 +214,15 @@ class Tracker:
     def _new_execution(self, root: int, event: dict[str, Any]) -> TrackedQuery:
         started = int(event["time"])
         app_id = self.application.app_id or "app"
-        redacted = redact(event.get("description") or "", _DIALECT)
+        text = event.get("description") or "" if is_sql_entry(event.get("details") or "") else ""
+        redacted = redact(text.strip(), _DIALECT)
         query = TrackedQuery(
             key=f"{app_id}:{root}",
             submitted=started,
             ready=started,
             is_operation=False,
-            sql=redacted.text if is_statement(redacted.text) else None,
-            has_secret=redacted.text != (event.get("description") or ""),
+            sql=redacted.text or None,
+            has_secret=redacted.text != text.strip(),
             user=self.application.user,
             client=self.application.name,
             tags=[t for t in event.get("jobTags") or () if not t.startswith(_INTERNAL_TAGS)],

@@ -10,9 +10,8 @@ PYTEST_ARGS ?=
 UP_ARGS ?=
 BENCH ?= $(wildcard benchmarks/[a-z]*.py)
 LOCK_ARGS ?=
-CHECKED := lakehouse_core agents collectors spark_jobs
-# What no server, JVM or browser is needed for.
-FAST := fast or duckdb
+# What shares the machine well: no JVM, no browser. The rest runs alone, one test after the other.
+LIGHT := fast or duckdb
 
 PACKAGES_STAMP := $(VENV)/.packages-ready
 SETUP_STAMP := $(VENV)/.lakehelm-ready
@@ -78,12 +77,12 @@ gates: lint type imports size
 
 .PHONY: check
 check: gates ## All gates and the fast tests: under two minutes, no JVM
-	$(BIN)/pytest -m "$(FAST)" -n 2 -q $(PYTEST_ARGS)
+	$(BIN)/pytest -m fast -n 2 -q $(PYTEST_ARGS)
 
 .PHONY: test
 test: gates java browser ## All gates and every test: what CI runs
-	$(BIN)/pytest -m "$(FAST)" -n 2 $(PYTEST_ARGS)
-	$(BIN)/pytest -m "not ($(FAST))" $(PYTEST_ARGS)
+	$(BIN)/pytest -m "$(LIGHT)" -n 2 $(PYTEST_ARGS)
+	$(BIN)/pytest -m "not ($(LIGHT))" $(PYTEST_ARGS)
 
 .PHONY: clean clean-all
 clean: ## Remove what the checks leave behind

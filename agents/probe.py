@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from agents.runs import Result
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from lakehouse_core.store.port import TelemetryStore
 
 CONFIGURATION = "configuration"
+PATIENCE = timedelta(seconds=8)
 ENGINES_SQL = """
 SELECT engine_id, engine_type, dialect, catalog, url, configured, changed_by, reason, changed_at
 FROM engine
@@ -51,44 +53,68 @@ class EnginePool:
         self.config = config
         self._open_engine = open_engine
         self._open: dict[str, Engine] = {}
+        self._threads = ThreadPoolExecutor(len(config.engines) or 1, thread_name_prefix="probe")
+        self._asked: dict[str, Future[EngineProbe]] = {}
 
     @property
     def wanted(self) -> Mapping[str, EngineConfig]:
         """The engines that are switched on."""
         return {name: one for name, one in self.config.engines.items() if one.enabled}
 
-    def probe(self, name: str, clock: Clock) -> EngineProbe:
-        """One look; an engine that cannot even be opened is unhealthy, with the reason."""
+    def look(self, clock: Clock, patience: timedelta = PATIENCE) -> list[EngineProbe]:
+        """Look at all engines side by side; one that hangs is told from one that is down.
+
+        An engine that has not answered the last look is not asked again before it has.
+        """
+        wanted = list(self.wanted)
+        for name in wanted:
+            asked = self._asked.get(name)
+            if asked is None or asked.done():
+                self._asked[name] = self._threads.submit(self._probe, name, clock)
+        futures = {name: self._asked[name] for name in wanted}
+        wait(futures.values(), timeout=patience.total_seconds())
+        return [
+            future.result()
+            if future.done()
+            else _unhealthy(name, clock, f"no answer within {patience.total_seconds():g} s")
+            for name, future in futures.items()
+        ]
+
+    def close(self) -> None:
+        """Release every engine that was opened."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for engine in self._open.values():
+            engine.close()
+        self._open.clear()
+
+    def _probe(self, name: str, clock: Clock) -> EngineProbe:
         try:
             engine = self._open.get(name)
             if engine is None:
                 engine = self._open[name] = self._open_engine(name)
             return engine.probe()
         except LakehouseError as error:
-            return EngineProbe(
-                engine_id=EngineId(name),
-                probed_at=clock(),
-                observed=ObservedState.UNHEALTHY,
-                detail=str(error),
-            )
-
-    def close(self) -> None:
-        """Release every engine that was opened."""
-        for engine in self._open.values():
-            engine.close()
-        self._open.clear()
+            return _unhealthy(name, clock, str(error))
 
 
-def run_once(pool: EnginePool, store: TelemetryStore, clock: Clock) -> Result:
-    """Probe all engines side by side: one that hangs does not delay what is seen of the others."""
+def run_once(
+    pool: EnginePool, store: TelemetryStore, clock: Clock, patience: timedelta = PATIENCE
+) -> Result:
+    """Register the configured engines, look at each, and write down what was seen."""
     written = _register(pool.config, store, clock)
-    wanted = list(pool.wanted)
-    if not wanted:
-        return Result(rows=written)
-    with ThreadPoolExecutor(len(wanted), thread_name_prefix="probe") as threads:
-        probes = list(threads.map(lambda name: pool.probe(name, clock), wanted))
-    written += store.upsert("engine_probe", to_arrow("engine_probe", probes))
+    probes = pool.look(clock, patience)
+    if probes:
+        written += store.upsert("engine_probe", to_arrow("engine_probe", probes))
     return Result(rows=written)
+
+
+def _unhealthy(name: str, clock: Clock, detail: str) -> EngineProbe:
+    return EngineProbe(
+        engine_id=EngineId(name),
+        probed_at=clock(),
+        observed=ObservedState.UNHEALTHY,
+        detail=detail,
+    )
 
 
 def _register(config: Config, store: TelemetryStore, clock: Clock) -> int:

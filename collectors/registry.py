@@ -69,7 +69,8 @@ def _spark(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Sour
     from collectors.spark.source import EventLogSource  # noqa: PLC0415
     from collectors.understanding import Understanding  # noqa: PLC0415
 
-    return EventLogSource(event_log_settings(name, engine, collect), Understanding(), clock)
+    del collect
+    return EventLogSource(event_log_settings(name, engine), Understanding(), clock)
 
 
 def _duckdb(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Source:

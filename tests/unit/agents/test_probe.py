@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -131,7 +132,33 @@ def test_engines_are_opened_once_and_closed_with_the_pool(demo_config: Config) -
 
     pool = EnginePool(demo_config, open_engine)
     for _ in range(3):
-        pool.probe("duckdb", lambda: NOW)
+        pool.look(lambda: NOW)
     pool.close()
-    assert len(opened) == 1
-    assert opened[0].is_closed
+    assert len(opened) == len(demo_config.engines)
+    assert all(engine.is_closed for engine in opened)
+
+
+def test_an_engine_that_hangs_does_not_delay_what_is_seen_of_the_others(
+    demo_config: Config, store: OwnerStore
+) -> None:
+    gate = threading.Event()
+    asked: list[str] = []
+
+    class Hanging(StillEngine):
+        def probe(self) -> EngineProbe:
+            asked.append(self.engine_id)
+            gate.wait(60)
+            return super().probe()
+
+    pool = EnginePool(demo_config, lambda n: Hanging(n) if n == "trino" else StillEngine(n))
+    for second in (0, 1):
+        at = NOW + timedelta(seconds=second)
+        run_once(pool, store, lambda at=at: at, timedelta(milliseconds=200))  # type: ignore[misc]
+    assert asked == ["trino"]  # not asked again before it has answered
+    trino = store.read("FROM engine_probe WHERE engine_id = 'trino'").to_pylist()
+    assert {row["observed"] for row in trino} == {"unhealthy"}
+    assert "no answer within 0.2 s" in trino[0]["detail"]
+    others = store.read("FROM engine_probe WHERE engine_id <> 'trino'").to_pylist()
+    assert {row["observed"] for row in others} == {"healthy"}
+    gate.set()
+    pool.close()

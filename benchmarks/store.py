@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LIMITS = {"upsert_seconds": 30.0, "sqlite_ratio": 2.0, "page_p95_ms": 50.0}
 START = datetime(2026, 11, 1, tzinfo=UTC)
-STEP = timedelta(milliseconds=80)
+DAYS = 30
 PAGE_READS = 200
 LITTLE = 1_000
 
@@ -72,13 +72,18 @@ GROUP BY ALL ORDER BY ALL
 """
 
 
-def events(first: int, last: int) -> pa.Table:
+def step(rows: int) -> timedelta:
+    """Between two queries, when so many of them fill the days."""
+    return timedelta(days=DAYS) / rows
+
+
+def events(first: int, last: int, between: timedelta) -> pa.Table:
     with duck.connect() as connection:
         return connection.execute(
             EVENTS,
             {
                 "start": START,
-                "step": STEP // timedelta(microseconds=1),
+                "step": between // timedelta(microseconds=1),
                 "first": first,
                 "last": last,
             },
@@ -93,10 +98,11 @@ def own(store: StoreConfig, tokens: Tokens, ready: Event, ended: Event) -> None:
 
 def write_on(store: StoreConfig, token: str, first: int, written: Any, ended: Event) -> None:
     """Small batches, one after the other, until told to stop."""
+    between = step(first)
     with StoreClient(store, token=token, role="writer") as client:
         while not ended.is_set():
             position = first + written.value
-            client.upsert("query_event", events(position, position + LITTLE))
+            client.upsert("query_event", events(position, position + LITTLE, between))
             written.value += LITTLE
 
 
@@ -148,7 +154,7 @@ def _plain(column: pa.ChunkedArray) -> list[Any]:
 
 
 def time_pages(client: StoreClient, last: int) -> dict[str, float]:
-    end = START + STEP * last
+    end = START + step(last) * last
     spent = []
     for number in range(PAGE_READS):
         user = None if number % 2 else f"user{number % 50}"
@@ -172,18 +178,20 @@ def measure(folder: Path, rows: int, stored: int) -> dict[str, float]:
     owner = spawn.Process(target=own, args=(store, tokens, ready, ended))
     owner.start()
     last = stored + rows
+    between = step(last)
     writer = spawn.Process(
         target=write_on, args=(store, tokens.writer, last + LITTLE, written, ended)
     )
     try:
         assert ready.wait(120), "the owner did not start"
-        figures: dict[str, float] = {"rows": rows, "stored_before": stored}
+        figures: dict[str, float] = {"rows": rows, "stored_before": stored, "days": DAYS}
         with StoreClient(store, token=tokens.writer, role="writer") as client:
             for first in range(0, stored, 1_000_000):
-                client.upsert("query_event", events(first, min(first + 1_000_000, stored)))
-            batch = events(stored, last)
+                end = min(first + 1_000_000, stored)
+                client.upsert("query_event", events(first, end, between))
+            batch = events(stored, last, between)
             first_pass, second_pass = time_upserts(client, batch)
-            little = time_upserts(client, events(last, last + LITTLE))
+            little = time_upserts(client, events(last, last + LITTLE, between))
         lite = time_sqlite(folder, batch)
         figures |= {
             "upsert_seconds": round(first_pass, 2),

@@ -50,7 +50,10 @@ CREATE TABLE gate.main.rules AS SELECT
   ) || $table_functions AS functions,
   $table_functions AS table_functions,
   $tables AS tables,
-  (SELECT list(DISTINCT lower(view_name)) FROM duckdb_views() WHERE internal) AS taken
+  (SELECT list(DISTINCT lower(view_name)) FROM duckdb_views() WHERE internal) AS taken,
+  map($servers, $roles) AS roles,
+  map($commands, $patterns) AS patterns,
+  map($commands, $scripts) AS scripts
 """
 
 # COPY FROM DATABASE changes settings underway, which are locked; so tables are copied one by one,
@@ -82,6 +85,7 @@ def install(
         store: where spool and backups are.
         roles: listen address of a server → the role of those who connect to it.
     """
+    commands, patterns, scripts = zip(*_commands(connection, store), strict=True)
     connection.execute("ATTACH ':memory:' AS gate")
     connection.execute(
         _RULES,
@@ -89,13 +93,14 @@ def install(
             "unwelcome": list(_UNWELCOME),
             "table_functions": list(_TABLE_FUNCTIONS),
             "tables": [*TABLES, "schema_version"],
+            "servers": list(roles),
+            "roles": list(roles.values()),
+            "commands": list(commands),
+            "patterns": list(patterns),
+            "scripts": list(scripts),
         },
     )
     connection.execute(_MACROS.read_text(encoding="utf-8"))
-    connection.executemany("INSERT INTO gate.main.role VALUES (?, ?)", list(roles.items()))
-    connection.executemany(
-        "INSERT INTO gate.main.command VALUES (?, ?, ?)", list(_commands(connection, store))
-    )
     connection.execute("SET GLOBAL quack_authorization_function = 'gate.main.authorize'")
 
 

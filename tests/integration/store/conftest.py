@@ -43,7 +43,9 @@ class OwnerProcess:
             with self.log.open("a") as log:
                 log.write(line)
             line = self._process.stdout.readline()
-        assert line, self.log.read_text()
+        if not line:
+            self._close()
+            pytest.fail(f"the owner did not start: {self.log.read_text()}")
 
     def kill(self) -> None:
         """SIGKILL, as at any moment."""

@@ -63,12 +63,17 @@ class Analysis:
 
 def analyse(text: str, dialect: SqlDialect) -> Analysis:
     """Analyse a text; never raises on account of the text."""
+    text = well_formed(text)
     if len(text) > limits.MAX_CHARACTERS:
-        return _failed(_oversized(text), _too_long(text))
+        # Big statements are inserts and lists: what they begin with tells them apart.
+        template = dialect.masker.evened_out(text[:_SHOWN])
+        return _failed(f"{template} …", _too_long(text))
     try:
         lexed = lex(text, dialect)
     except _PARSER_FAILURES as error:
-        return _failed(squeezed(text), f"cannot be split into tokens: {_reason(error)}")
+        return _failed(
+            dialect.masker.evened_out(text), f"cannot be split into tokens: {_reason(error)}"
+        )
     problem = _problem(lexed, dialect)
     if problem is None:
         try:
@@ -80,12 +85,19 @@ def analyse(text: str, dialect: SqlDialect) -> Analysis:
 
 def template_id(template: str) -> TemplateId:
     """The id of a template."""
-    data = template.encode("utf-8", "surrogatepass")
-    return TemplateId(hashlib.blake2b(data, digest_size=8).hexdigest())
+    return TemplateId(hashlib.blake2b(template.encode(), digest_size=8).hexdigest())
+
+
+def well_formed(text: str) -> str:
+    """The text with a replacement character for what no store and no pipe takes."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return whole.replace("\x00", "\ufffd")
 
 
 def squeezed(text: str) -> str:
-    """A text without tokens: only its layout can be evened out."""
+    """A text on one line."""
     return " ".join(text.split())
 
 
@@ -148,8 +160,8 @@ def _command(lexed: Lexed, dialect: SqlDialect) -> Analysis:
 def _spelling(lexed: Lexed, tree: Tree, bound: Bound, dialect: SqlDialect) -> Spelling:
     names: dict[int, str] = {}
     for node in tree.identifiers:
-        folded = dialect.fold(node.args["this"], quoted=bool(node.args.get("quoted")))
-        names[start_of(node)] = dialect.display(folded)
+        args = node.args
+        names[start_of(node)] = dialect.spell(args["this"], bool(args.get("quoted")))
     names |= canonical_names(bound)
     literals: dict[int, str] = {}
     for number in tree.kept:
@@ -196,8 +208,4 @@ def _reason(error: BaseException) -> str:
 
 
 def _too_long(text: str) -> str:
-    return f"too long to analyse: {len(text)} characters, limit {limits.MAX_CHARACTERS}"
-
-
-def _oversized(text: str) -> str:
-    return f"{squeezed(text[:_SHOWN])} … {template_id(text)}"
+    return f"too much to analyse: {len(text)} characters, limit {limits.MAX_CHARACTERS}"

@@ -25,16 +25,14 @@ class QueryBinder(ExpressionBinder):
         node: exp.Expr,
         parent: Scope | None,
         ctes: dict[str, Relation],
-        *,
-        is_exists: bool = False,
     ) -> Relation:
         """Bind a query in its surroundings and say what it gives."""
         if isinstance(node, exp.Select):
-            return self._select(node, parent, ctes, is_exists=is_exists)
+            return self._select(node, parent, ctes)
         if isinstance(node, exp.SetOperation):
             return self._set_operation(node, parent, ctes)
         if isinstance(node, exp.Subquery):
-            return self._wrapped(node, parent, ctes, is_exists=is_exists)
+            return self._wrapped(node, parent, ctes)
         if isinstance(node, exp.Table | exp.Values | exp.From):
             return self._bare(node, parent, ctes)
         scope = self.new_scope(parent, ctes)
@@ -125,8 +123,6 @@ class QueryBinder(ExpressionBinder):
         node: exp.Select,
         parent: Scope | None,
         ctes: dict[str, Relation],
-        *,
-        is_exists: bool,
     ) -> Relation:
         args = node.args
         scope = self.new_scope(parent, self.with_ctes(node, parent, ctes))
@@ -145,11 +141,13 @@ class QueryBinder(ExpressionBinder):
                 scope.windows[self.name_of(window.this)] = window.this
             self.expression(window, Place(scope, "select", "project"))
         for item, expression in enumerate(node.expressions):
-            self._item(expression, item, scope, is_exists=is_exists)
+            self._item(expression, item, scope)
         if args.get("where") is not None:
             self.condition(args["where"].this, scope, "where")
         self._grouping(args, scope)
         self._ordering(args, scope)
+        if args.get("distinct") is not None:
+            self.read_all(scope.relation)
         return scope.relation
 
     def _grouping(self, args: dict[str, Any], scope: Scope) -> None:
@@ -175,12 +173,12 @@ class QueryBinder(ExpressionBinder):
             if args.get(name) is not None:
                 self.expression(args[name], Place(scope, "other", None))
 
-    def _item(self, node: exp.Expr, item: int, scope: Scope, *, is_exists: bool) -> None:
+    def _item(self, node: exp.Expr, item: int, scope: Scope) -> None:
         """One item of a SELECT list."""
         if node.__class__ is exp.Star or (
             node.__class__ is exp.Column and node.this.__class__ is exp.Star
         ):
-            self._star(node, scope, is_exists=is_exists)
+            self._star(node, scope)
             return
         inner, idents = node, []
         if isinstance(node, exp.Alias):
@@ -196,7 +194,7 @@ class QueryBinder(ExpressionBinder):
         if not idents:
             scope.relation.add(Output(self.output_name(inner), None, refs, item=item))
 
-    def _star(self, node: exp.Expr, scope: Scope, *, is_exists: bool) -> None:
+    def _star(self, node: exp.Expr, scope: Scope) -> None:
         star = node.this if node.__class__ is exp.Column else node
         sources = scope.sources
         if node.__class__ is exp.Column:
@@ -204,17 +202,15 @@ class QueryBinder(ExpressionBinder):
             sources = [source] if source else []
         hidden = {self.name_of(e) for e in star.args.get("except_") or ()}
         for source in sources:
-            self._through(source, hidden, scope, is_exists=is_exists)
+            self._through(source, hidden, scope)
         for name in ("replace", "rename"):
             for expression in star.args.get(name) or ():
-                self._item(expression, len(scope.relation.outputs), scope, is_exists=is_exists)
+                self._item(expression, len(scope.relation.outputs), scope)
 
-    def _through(self, source: Source, hidden: set[str], scope: Scope, *, is_exists: bool) -> None:
+    def _through(self, source: Source, hidden: set[str], scope: Scope) -> None:
         relation = scope.relation
         if source.relation is None:
             relation.opens.append(source)
-            if not is_exists:
-                self.bound.stars.append(source)
             return
         relation.opens += source.relation.opens
         relation.is_opaque = relation.is_opaque or source.relation.is_opaque
@@ -237,6 +233,8 @@ class QueryBinder(ExpressionBinder):
         for relation in relations[1:]:
             self._pair(result.outputs, relation.outputs)
         self._ordering(node.args, scope)
+        if node.args.get("distinct") is not False:
+            self.read_all(result)
         return result
 
     def _pair(self, outputs: list[Output], others: Iterable[Output]) -> None:
@@ -249,13 +247,11 @@ class QueryBinder(ExpressionBinder):
         node: exp.Subquery,
         parent: Scope | None,
         ctes: dict[str, Relation],
-        *,
-        is_exists: bool,
     ) -> Relation:
         ctes = self.with_ctes(node, parent, ctes)
         if node.args.get("joins") or isinstance(node.this, exp.Table):
             return self._bare(node, parent, ctes)
-        relation = self.query(node.this, parent, ctes, is_exists=is_exists)
+        relation = self.query(node.this, parent, ctes)
         if node.args.get("order") is not None:
             scope = self.new_scope(parent, ctes)
             scope.relation = relation
@@ -267,7 +263,7 @@ class QueryBinder(ExpressionBinder):
         scope = self.new_scope(parent, ctes)
         self.add_source(node.this if isinstance(node, exp.From) else node, scope)
         for source in scope.sources:
-            self._through(source, set(), scope, is_exists=False)
+            self._through(source, set(), scope)
         return scope.relation
 
     # --- sources -----------------------------------------------------------------------------

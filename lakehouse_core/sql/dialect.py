@@ -11,6 +11,7 @@ from sqlglot.dialects.dialect import Dialect, Dialects, NormalizationStrategy
 from sqlglot.tokenizer_core import TokenType
 
 from lakehouse_core.domain.errors import LakehouseError, Terminal
+from lakehouse_core.sql.mask import Masker
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -41,11 +42,17 @@ class SqlDialect:
             NormalizationStrategy.CASE_INSENSITIVE,
             NormalizationStrategy.CASE_INSENSITIVE_UPPERCASE,
         )
+        self.spell = lru_cache(maxsize=16_384)(self._spell)
 
     @cached_property
     def has_lateral_aliases(self) -> bool:
         """Whether a SELECT item may use the alias of an item to its left."""
         return self.name in {"spark", "databricks", "duckdb", "snowflake", "redshift", "clickhouse"}
+
+    @cached_property
+    def masker(self) -> Masker:
+        """Makes the keys of the hot path."""
+        return Masker(self)
 
     @cached_property
     def type_tokens(self) -> bytes:
@@ -68,8 +75,9 @@ class SqlDialect:
             return name
         return name.upper() if self._upper else name.lower()
 
-    def display(self, folded: str) -> str:
-        """A folded name as templates show it: bare when an unquoted name folds to it."""
+    def _spell(self, name: str, quoted: bool) -> str:
+        """A name as templates show it: bare when an unquoted name folds to the same."""
+        folded = self.fold(name, quoted=quoted)
         bare = folded.lower()
         same = self.fold(bare, quoted=False) == folded if self._folds else bare == folded
         if same and _PLAIN.match(bare) and not _RESERVED.match(bare):

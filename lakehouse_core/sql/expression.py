@@ -31,9 +31,9 @@ _LEAVES = (exp.Literal, exp.Identifier, exp.Var, exp.Star, exp.Null, exp.Boolean
 _SPECIALS = (exp.Window, exp.Lambda, exp.PropertyEQ, exp.Kwarg, exp.Alias, exp.Exists, exp.Filter)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one is made per predicate, and frozen ones are slow to make
 class Place:
-    """Where an expression stands.
+    """Where an expression stands; never changed.
 
     Attributes:
         scope: its scope.
@@ -53,7 +53,8 @@ class Place:
 
     def inside(self, role: Role) -> Place:
         """The place of an argument of an aggregate or window function."""
-        return replace(self, role=role if self.role else None, is_inner=True)
+        inner = role if self.role else None
+        return Place(self.scope, self.clause, inner, self.item, True, self.params)
 
 
 class ExpressionBinder(ABC):
@@ -70,8 +71,6 @@ class ExpressionBinder(ABC):
         node: exp.Expr,
         parent: Scope | None,
         ctes: dict[str, Relation],
-        *,
-        is_exists: bool = False,
     ) -> Relation:
         """Bind a query in its surroundings and say what it gives."""
 
@@ -88,7 +87,8 @@ class ExpressionBinder(ABC):
         if node is None:
             return ""
         if node.__class__ is exp.Identifier:
-            return self.dialect.fold(node.args["this"], quoted=bool(node.args.get("quoted")))
+            args = node.args
+            return self.dialect.fold(args["this"], quoted=bool(args.get("quoted")))
         if node.__class__ is exp.Column:
             return self.name_of(node.this)
         return self.dialect.fold(node.name, quoted=False)
@@ -124,6 +124,14 @@ class ExpressionBinder(ABC):
         self.bound.refs.append(ref)
         return ref
 
+    def read_all(self, relation: Relation) -> None:
+        """Note that every column is read, those behind a star too.
+
+        A star in a derived table or CTE only passes columns on; what is read of them is named
+        outside. It counts where the rows leave the statement or are compared as a whole.
+        """
+        self.bound.stars += relation.opens
+
     # --- expressions -------------------------------------------------------------------------
 
     def expression(self, node: exp.Expr, place: Place) -> None:
@@ -141,7 +149,7 @@ class ExpressionBinder(ABC):
             elif action == _COLUMN:
                 self._column(node, place)
             elif action == _QUERY:
-                self.query(node, place.scope, place.scope.ctes)
+                self.read_all(self.query(node, place.scope, place.scope.ctes))
             elif action == _AGGREGATE:
                 inside = place.inside("project")
                 stack.extend([(child, inside) for child in children(node)])
@@ -156,7 +164,7 @@ class ExpressionBinder(ABC):
             yield node.this, replace(place, params=params)
         elif isinstance(node, exp.Exists):
             if isinstance(node.this, _QUERIES):
-                self.query(node.this, place.scope, place.scope.ctes, is_exists=True)
+                self.query(node.this, place.scope, place.scope.ctes)
             else:  # Spark's exists(array, lambda)
                 yield from ((child, place) for child in children(node))
         elif isinstance(node, exp.Filter):

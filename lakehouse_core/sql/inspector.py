@@ -21,7 +21,7 @@ from lakehouse_core.sql.dialect import (
     dialect_named,
     neutral_dialect,
 )
-from lakehouse_core.sql.mask import Mask, Masker, shorten_lists
+from lakehouse_core.sql.mask import Mask, shorten_lists
 from lakehouse_core.sql.records import ColumnUse, Fingerprint, Inspection
 from lakehouse_core.sql.schema import Schema
 from lakehouse_core.sql.tree import interval_form
@@ -55,7 +55,6 @@ class Inspector:
     def __init__(self, cached: int = DEFAULT_CACHED) -> None:
         # sqlglot warns of every command it has no model for; the kind of the statement says so.
         logging.getLogger("sqlglot").setLevel(logging.ERROR)
-        self._maskers: dict[str, Masker] = {}
         self._entries: Cache[tuple[str, str], _Entry] = Cache(cached)
         self._usage: Cache[tuple[object, ...], Inspection] = Cache(cached)
 
@@ -114,7 +113,7 @@ class Inspector:
     # --- the hot path ------------------------------------------------------------------------
 
     def _known(self, sql: str, dialect: SqlDialect) -> Fingerprint | None:
-        masker = self._masker(dialect)
+        masker = dialect.masker
         full_key = masker.full_key(sql)
         if full_key is None:
             return None
@@ -133,7 +132,7 @@ class Inspector:
     def _analyse(self, sql: str, dialect: SqlDialect) -> Analysis:
         analysis = analyse(sql, dialect)
         if analysis.fingerprint.error is None:
-            mask = self._masker(dialect).mask(sql)
+            mask = dialect.masker.mask(sql)
             # Agreement on where literals end makes the key stand for these tokens.
             if mask is not None and mask.ends == analysis.ends:
                 self._remember(mask, analysis, dialect)
@@ -152,12 +151,6 @@ class Inspector:
                 entry = _Entry(analysis.kept)
                 self._entries.put((dialect.name, key), entry)
             entry.known[values] = analysis.fingerprint
-
-    def _masker(self, dialect: SqlDialect) -> Masker:
-        masker = self._maskers.get(dialect.name)
-        if masker is None:
-            masker = self._maskers[dialect.name] = Masker(dialect)
-        return masker
 
 
 def _of_unknown_dialect(sql: str, error: UnknownDialectError) -> Fingerprint:

@@ -7,7 +7,6 @@ tokens too, so that every statement has a template of the same kind.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import TokenType
@@ -20,8 +19,12 @@ if TYPE_CHECKING:
     from lakehouse_core.sql.dialect import SqlDialect
 
 
-class Code(IntEnum):
-    """What this room wants to know of a token; a byte, because sets of TokenType are slow."""
+class Code:
+    """What this room wants to know of a token.
+
+    Plain integers that fit a byte: members of an Enum cost more to look up than the work done
+    with them.
+    """
 
     OTHER = 0
     LITERAL = 1
@@ -46,9 +49,10 @@ class Code(IntEnum):
     CONSTANT = 20
     DOT = 21
     NAME = 22
+    SIGN = 23
 
 
-_CODES: dict[Code, Iterable[TokenType]] = {
+_CODES: dict[int, Iterable[TokenType]] = {
     Code.LITERAL: (
         TokenType.STRING,
         TokenType.NUMBER,
@@ -71,7 +75,8 @@ _CODES: dict[Code, Iterable[TokenType]] = {
     Code.JOIN: (TokenType.JOIN,),
     Code.CASE: (TokenType.CASE,),
     Code.END: (TokenType.END,),
-    Code.UNARY: (TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS),
+    Code.UNARY: (TokenType.NOT, TokenType.TILDE),
+    Code.SIGN: (TokenType.DASH, TokenType.PLUS),
     Code.NESTED_TYPE: (TokenType.ARRAY, TokenType.STRUCT, TokenType.MAP, TokenType.NESTED),
     Code.GT: (TokenType.GT,),
     Code.LT: (TokenType.LT,),
@@ -93,6 +98,7 @@ def _table() -> bytes:
 
 _TABLE = _table()
 
+_COMMANDS_DEEP = 3  # EXPLAIN ANALYZE EXECUTE …; each level is tokenized anew
 # Words between EXPLAIN and the statement it explains, over the dialects we meet.
 _EXPLAIN_WORDS = frozenset(
     {"ANALYZE", "VERBOSE", "EXTENDED", "FORMATTED", "CODEGEN", "COST", "LOGICAL", "PLAN", "FOR"}
@@ -135,7 +141,7 @@ def lex(text: str, dialect: SqlDialect) -> Lexed:
     lexed = Lexed(text, tokens, codes_of(tokens), is_command=is_command)
     _split(lexed)
     codes = lexed.codes
-    lexed.literals = [t for t, c in zip(lexed.tokens, codes, strict=True) if c == Code.LITERAL]
+    lexed.literals = [lexed.tokens[index] for index in positions(codes, Code.LITERAL)]
     if lexed.tokens and lexed.tokens[0].text.upper() == "EXPLAIN":
         lexed.explained = _explain_length(lexed)
         lexed.is_command = False
@@ -148,6 +154,16 @@ def codes_of(tokens: list[Token]) -> bytes:
     """The `Code` of each token."""
     table = _TABLE
     return bytes([table[token.token_type] for token in tokens])
+
+
+def positions(codes: bytes, code: int) -> list[int]:
+    """Where a code stands."""
+    found: list[int] = []
+    index = codes.find(code)
+    while index >= 0:
+        found.append(index)
+        index = codes.find(code, index + 1)
+    return found
 
 
 def close_of(codes: bytes | bytearray, start: int) -> int:
@@ -169,10 +185,10 @@ def _is_command(tokens: list[Token], dialect: SqlDialect) -> bool:
 
 
 def _opened(text: str, tokens: list[Token], dialect: SqlDialect) -> list[Token]:
-    """The tokens with the string after a leading command word opened, however deep."""
+    """The tokens with the string after a leading command word opened."""
     opened: list[Token] = []
     rest: list[Token] = tokens
-    while len(rest) > 1 and _is_command(rest, dialect):
+    while len(opened) < _COMMANDS_DEEP and len(rest) > 1 and _is_command(rest, dialect):
         head, tail = rest[0], rest[1]
         start = text.find(tail.text, head.end + 1)
         if tail.token_type != TokenType.STRING or start < 0:
@@ -191,7 +207,11 @@ def _shifted(tokens: list[Token], offset: int) -> list[Token]:
 
 def _split(lexed: Lexed) -> None:
     """Count statements and drop the semicolons of a single one."""
-    if Code.SEMICOLON not in lexed.codes:
+    first = lexed.codes.find(Code.SEMICOLON)
+    if first == len(lexed.codes) - 1 > 0:
+        lexed.tokens.pop()
+        lexed.codes = lexed.codes[:-1]
+    if first < 0 or first == len(lexed.codes) > 0:
         lexed.statements = 1 if lexed.tokens else 0
         return
     in_statement = False
@@ -221,7 +241,7 @@ def _explain_length(lexed: Lexed) -> int:
 
 
 def _shorten_lists(lexed: Lexed) -> None:
-    """Keep one literal of `IN (1, 2, 3)` and one row of `VALUES (1, 2), (3, 4)`."""
+    """Keep one literal of `IN (1, 2, 3)` and one row of `VALUES (1, 2), (3, NULL)`."""
     tokens, codes = lexed.tokens, lexed.codes
     kept: list[Token] = []
     index = 0
@@ -231,36 +251,52 @@ def _shorten_lists(lexed: Lexed) -> None:
         index += 1
         if code not in (Code.IN, Code.VALUES):
             continue
-        end = _row_end(codes, index)
-        if end and code == Code.IN:
-            kept += (tokens[index], tokens[index + 1], tokens[end])
-            index = end + 1
-        elif end:
-            kept += tokens[index : end + 1]
-            index = _rows_end(codes, end, end - index) + 1
+        row = _row(codes, index)
+        if row is not None and code == Code.IN:
+            kept += (*tokens[index : row.first_end], tokens[row.end])
+            index = row.end + 1
+        elif row is not None:
+            kept += tokens[index : row.end + 1]
+            index = _rows_end(codes, row) + 1
     if len(kept) < len(tokens):
         lexed.tokens, lexed.codes = kept, codes_of(kept)
 
 
-def _row_end(codes: bytes, start: int) -> int:
-    """Index of the `)` when a bracket holding only literals opens at `start`; else 0."""
-    index = start
-    if index >= len(codes) or codes[index] != Code.L_PAREN:
-        return 0
-    while index + 2 < len(codes) and codes[index + 1] == Code.LITERAL:
-        index += 2
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A bracket that holds only literals: its `)`, the end of its first item, how many items."""
+
+    end: int
+    first_end: int
+    items: int
+
+
+def _row(codes: bytes, start: int) -> _Row | None:
+    """The row that opens at `start`, if everything in it is a literal."""
+    if start >= len(codes) or codes[start] != Code.L_PAREN:
+        return None
+    index, items, first_end = start + 1, 0, 0
+    while index + 1 < len(codes):
+        index += codes[index] == Code.SIGN
+        if index + 1 >= len(codes) or codes[index] not in (Code.LITERAL, Code.CONSTANT):
+            return None
+        index += 1
+        items += 1
+        first_end = first_end or index
         if codes[index] == Code.R_PAREN:
-            return index
+            return _Row(index, first_end, items)
         if codes[index] != Code.COMMA:
-            return 0
-    return 0
+            return None
+        index += 1
+    return None
 
 
-def _rows_end(codes: bytes, end: int, length: int) -> int:
-    """Index of the last token of the rows that follow one ending at `end` and are as long."""
+def _rows_end(codes: bytes, row: _Row) -> int:
+    """Index of the last token of the rows that follow one and have as many items."""
+    end = row.end
     while end + 1 < len(codes) and codes[end + 1] == Code.COMMA:
-        next_end = _row_end(codes, end + 2)
-        if not next_end or next_end - (end + 2) != length:
+        following = _row(codes, end + 2)
+        if following is None or following.items != row.items:
             break
-        end = next_end
+        end = following.end
     return end

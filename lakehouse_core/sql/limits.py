@@ -9,60 +9,74 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakehouse_core.sql.lex import Code
+from lakehouse_core.sql.lex import Code, positions
 
 if TYPE_CHECKING:
     from lakehouse_core.sql.dialect import SqlDialect
     from lakehouse_core.sql.lex import Lexed
 
-MAX_CHARACTERS = 8 * 1024 * 1024
+MAX_CHARACTERS = 2 * 1024 * 1024
 MAX_TOKENS = 100_000
 MAX_DEPTH = 100
 MAX_TYPE_DEPTH = 6
 MAX_JOINS = 1_000
+MAX_SUBSCRIPTS = 20  # a[1][2]…: each one makes the parser look at all before it
 
-_PLAIN, _TYPE, _ANGLE = range(3)
-_NESTING = (Code.L_PAREN, Code.L_BRACKET, Code.CASE, Code.UNARY, Code.NESTED_TYPE)
+_ANGLE = bytes((Code.NESTED_TYPE, Code.LT))
+_SUBSCRIPT = bytes((Code.R_BRACKET, Code.L_BRACKET))
+_NESTING = (Code.L_PAREN, Code.L_BRACKET, Code.CASE, Code.UNARY, Code.SIGN, Code.NESTED_TYPE)
 
 
 def refusal(lexed: Lexed, dialect: SqlDialect) -> str | None:
     """Why these tokens must not be parsed, or None."""
     codes = lexed.codes
-    if sum(codes.count(code) for code in _NESTING) <= MAX_TYPE_DEPTH and len(codes) <= MAX_JOINS:
-        return None
-    if len(codes) > MAX_TOKENS:
-        return f"too long to analyse: {len(codes)} tokens, limit {MAX_TOKENS}"
-    joins = codes.count(Code.JOIN)
-    if joins > MAX_JOINS:
-        return f"too many joins to analyse: {joins}, limit {MAX_JOINS}"
-    depth, type_depth = _depths(lexed, dialect)
-    if depth > MAX_DEPTH:
-        return f"nested too deeply to analyse: {depth} levels, limit {MAX_DEPTH}"
-    if type_depth > MAX_TYPE_DEPTH:
-        return (
-            "types or constructors nested too deeply to analyse: "
-            f"{type_depth} levels, limit {MAX_TYPE_DEPTH}"
-        )
+    counts = [
+        ("tokens", len(codes), MAX_TOKENS),
+        ("joins", codes.count(Code.JOIN), MAX_JOINS),
+        ("subscripts in a row", codes.count(_SUBSCRIPT), MAX_SUBSCRIPTS),
+    ]
+    if len(codes) <= MAX_TOKENS and not _is_harmless(lexed, dialect):
+        depth, type_depth = _depths(lexed, dialect)
+        counts.append(("levels of nesting", depth, MAX_DEPTH))
+        counts.append(("levels of nested types or constructors", type_depth, MAX_TYPE_DEPTH))
+    for what, count, limit in counts:
+        if count > limit:
+            return f"too much to analyse: {count} {what}, limit {limit}"
     return None
+
+
+def _is_harmless(lexed: Lexed, dialect: SqlDialect) -> bool:
+    """Whether there is too little that can nest; spares most statements the exact count."""
+    codes, tokens, types = lexed.codes, lexed.tokens, dialect.type_tokens
+    if sum(codes.count(code) for code in _NESTING) > MAX_DEPTH:
+        return False
+    opened = [*positions(codes, Code.L_PAREN), *positions(codes, Code.L_BRACKET)]
+    typed = sum(types[tokens[index - 1].token_type] for index in opened if index)
+    return typed + codes.count(Code.NESTED_TYPE) <= MAX_TYPE_DEPTH
 
 
 def _depths(lexed: Lexed, dialect: SqlDialect) -> tuple[int, int]:
     """The deepest nesting of brackets, CASE and unary operators; and of types alone."""
     types, tokens, codes = dialect.type_tokens, lexed.tokens, lexed.codes
-    stack = bytearray()
-    deepest = deepest_type = cases = run = 0
+    stack = bytearray()  # of each open bracket whether a type stands before it
+    deepest = deepest_type = typed = cases = run = 0
     for index, code in enumerate(codes):
-        run = run + 1 if code == Code.UNARY else 0
+        run = run + 1 if code in (Code.UNARY, Code.SIGN) else 0
         if code in (Code.L_PAREN, Code.L_BRACKET):
-            stack.append(_TYPE if index and types[tokens[index - 1].token_type] else _PLAIN)
-        elif code == Code.LT and index and codes[index - 1] == Code.NESTED_TYPE:
-            stack.append(_ANGLE)
+            stack.append(types[tokens[index - 1].token_type] if index else 0)
+            typed += stack[-1]
         elif code in (Code.R_PAREN, Code.R_BRACKET):
-            del stack[len(stack.rstrip(bytes([_ANGLE]))) - 1 :]
-        elif code == Code.GT and stack and stack[-1] == _ANGLE:
-            stack.pop()
+            typed -= stack.pop() if stack else 0
         elif code in (Code.CASE, Code.END):
             cases = cases + 1 if code == Code.CASE else max(0, cases - 1)
+        elif code == Code.LT and index and codes[index - 1] == Code.NESTED_TYPE:
+            deepest_type = max(deepest_type, typed + _angles(codes, index))
         deepest = max(deepest, len(stack) + cases + run)
-        deepest_type = max(deepest_type, stack.count(_TYPE) + stack.count(_ANGLE))
+        deepest_type = max(deepest_type, typed)
     return deepest, deepest_type
+
+
+def _angles(codes: bytes, start: int) -> int:
+    """How many `ARRAY<` or `STRUCT<` open from here on before the first one closes."""
+    end = codes.find(Code.GT, start)
+    return codes.count(_ANGLE, start - 1, end if end >= 0 else len(codes))

@@ -40,9 +40,10 @@ def canonical_names(bound: Bound) -> dict[int, str]:
         names[start] = f"{letter}{counts[letter]}"
     for node, definition in bound.renames:
         _copy(names, node, definition)
+    known: dict[int, exp.Expr | None] = {}
     for ref in bound.refs:
         if ref.output is not None and ref.node is not None:
-            _copy(names, ref.node, _alias_of(ref.output))
+            _copy(names, ref.node, _alias_of(ref.output, known))
     return names
 
 
@@ -59,18 +60,24 @@ def _copy(names: dict[int, str], node: exp.Expr, definition: exp.Expr | None) ->
         names[start] = name
 
 
-def _alias_of(output: Output) -> exp.Expr | None:
+def _alias_of(output: Output, known: dict[int, exp.Expr | None]) -> exp.Expr | None:
     """The alias an output is known by, through items that only pass it on."""
-    seen: set[int] = set()
-    while output.ident is None and id(output) not in seen:
-        seen.add(id(output))
+    passed: list[int] = []
+    ident = None
+    while True:
+        ident = output.ident or known.get(id(output))
+        passed.append(id(output))
+        if ident is not None or id(output) in known:
+            break
+        known[id(output)] = None  # met again, it goes round in a circle
         if output.parts:
             output = output.parts[0]
         elif len(output.refs) == 1 and output.refs[0].output is not None:
             output = output.refs[0].output
         else:
-            return None
-    return output.ident
+            break
+    known.update(dict.fromkeys(passed, ident))
+    return ident
 
 
 def _link_to_sources(ref: Ref) -> None:
@@ -94,17 +101,24 @@ def _link_to_alias_first(ref: Ref) -> bool:
 
 def _link_in_scopes(ref: Ref, *, has_lateral: bool) -> None:
     scope: Scope | None = ref.scope
+    name = ref.name
     while scope is not None:
+        is_open = False
         for source in scope.sources:
-            output = source.find(ref.name)
+            relation = source.relation
+            if relation is None:
+                is_open = True
+                continue
+            output = relation.names.get(name)
             if output is not None:
                 ref.source, ref.output = source, output
                 return
+            is_open = is_open or source.is_open
         if scope is ref.scope:
             ref.output = select_alias(ref, has_lateral=has_lateral)
             if ref.output is not None:
                 return
-        if any(source.is_open for source in scope.sources):
+        if is_open:
             return  # it is a column of one of them, for all the text says
         scope = scope.parent
 

@@ -19,13 +19,19 @@ if TYPE_CHECKING:
 
 MASK = "\x00"
 
+_QUOTES = frozenset("'\"`")
+
 # Outside literals: `$` opens dollar strings and parameters, `@` parameters, `{` Jinja. Each changes
 # what the characters after it mean.
 _DOUBTFUL = re.compile(r"[$@{]")
 
 # Each alternative starts after its first character (the set in `_scanner` has taken it) and ends
 # with an empty group, whose number tells which one matched.
-_NUMBER = r"(?<=[\s(,=<>+\-*/%\[|][0-9])[0-9]*+(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+(?![\w.])()"
+# sqlglot takes `1e3+1` for one number, so an exponent before a sign stays as it is.
+_NUMBER = (
+    r"(?<=[\s(,=<>+\-*/%\[|][0-9])[0-9]*+(?:\.[0-9]++)?+"
+    r"(?:[eE][+-]?[0-9]++(?![+\-]))?+(?![\w.])()"
+)
 _DASHES = r"(?<=-)-[^\n\r]*+()"
 _SLASHES = r"(?<=/)/[^\n\r]*+()"
 _HINT = r"(?<=/)\*\+(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/()"
@@ -35,7 +41,8 @@ _OPEN_BLOCK = r"(?<=/)\*()"
 
 # `IN (?, ?, ?)` and rows of `VALUES (?, ?), (?, ?)` count as one.
 _LISTS = re.compile(
-    r"\x00(?i:(?<=[\s)]in \(\x00)|(?<=[\s)]in\(\x00))(?:\s*+,\s*+\x00)++(?=\s*+\))"
+    r"\x00(?i:(?<=[\s)]in \(\x00)|(?<=[\s)]in\(\x00))"
+    r"(?:\s*+,\s*+(?:[+-]?+\x00|(?i:null|true|false)))++(?=\s*+\))"
     r"|\x00(?i:(?<=[\s)]values \(\x00)|(?<=[\s)]values\(\x00))"
     r"((?:\s*+,\s*+\x00)*+\s*+)\)(?:\s*+,\s*+\(\x00\1\))++"
 )
@@ -117,6 +124,16 @@ class Masker:
             ends=tuple(m.end() - 1 for m in found),
         )
 
+    def evened_out(self, text: str) -> str:
+        """A text that has no tokens, with as much evened out as can be seen without them."""
+        actions = self._actions
+
+        def replace(match: re.Match[str]) -> str:
+            action = actions[match.lastindex or 0]
+            return "?" if action is _literal else match[0] if action is _doubt else action(match)
+
+        return " ".join(self._pattern.sub(replace, text).lower().split())
+
 
 def shorten_lists(full_key: str) -> str:
     """A masked text in which a list of literals counts as one literal."""
@@ -133,8 +150,8 @@ def _is_plain(dialect: SqlDialect) -> bool:
     tokenizer = dialect.base.tokenizer_class
     quotes, names = tokenizer._QUOTES, tokenizer._IDENTIFIERS
     return (
-        all(start == end and start in {"'", '"'} for start, end in quotes.items())
-        and all(start == end and start in {'"', "`"} for start, end in names.items())
+        all(start == end and start in _QUOTES for start, end in {**quotes, **names}.items())
+        and not set(quotes) & set(names)
         and set(tokenizer._COMMENTS) <= {"--", "/*", "/*+", "//", "{#"}
         and not tokenizer._IDENTIFIER_ESCAPES
         and not tokenizer.DASH_COMMENT_REQUIRES_BOUNDARY
@@ -144,7 +161,8 @@ def _is_plain(dialect: SqlDialect) -> bool:
 
 def _scanner(dialect: SqlDialect) -> tuple[re.Pattern[str], tuple[_Action, ...]]:
     tokenizer = dialect.base.tokenizer_class
-    quotes, names = list(tokenizer._QUOTES), list(tokenizer._IDENTIFIERS)
+    quotes = [quote for quote in tokenizer._QUOTES if quote in _QUOTES]
+    names = [quote for quote in tokenizer._IDENTIFIERS if quote in _QUOTES and quote not in quotes]
     parts: list[tuple[str, _Action]] = [
         (_NUMBER, _literal),
         (_DASHES, _comment),

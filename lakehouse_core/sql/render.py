@@ -50,7 +50,8 @@ _SIGN_FOLLOWS = _VALUE_FOLLOWS | {
     TokenType.LIMIT,
     TokenType.LIKE,
 }
-_SILENT = frozenset({Code.UNARY, Code.DOT})
+_PUNCTUATION = frozenset({Code.L_PAREN, Code.R_PAREN, Code.COMMA})
+_SILENT = frozenset({Code.SIGN, Code.DOT})
 _SPELLING = {TokenType.NEQ: "<>", TokenType.EQ: "="}
 _NO_SPACE_BEFORE = frozenset({",", ")", "]", ".", "::", ";", ":"})
 _NO_SPACE_AFTER = frozenset({"(", "[", ".", "::", ":"})
@@ -108,6 +109,8 @@ def _pieces(lexed: Lexed, spelling: Spelling, dialect: SqlDialect) -> _Pieces:
             code = Code.NAME
         elif code == Code.LITERAL:
             text = spelling.literals.get(start, PLACEHOLDER)
+        elif code in _PUNCTUATION:
+            text = token.text
         elif code in _SILENT and _is_part_of_literal(lexed, index, spelling):
             continue
         elif code == Code.CONSTANT and _is_value(lexed, index):
@@ -128,11 +131,11 @@ def _word(token: Token, code: int, dialect: SqlDialect, *, is_parsed: bool) -> t
         text = _SPELLING.get(kind) or token.text.upper()
         return text, Code.NAME if dialect.type_tokens[kind] else code
     if code == Code.IDENTIFIER:
-        return dialect.display(dialect.fold(token.text, quoted=True)), Code.NAME
+        return dialect.spell(token.text, True), Code.NAME
     if code == Code.VAR:
         if is_parsed:
             return token.text.upper(), Code.NAME
-        return dialect.display(dialect.fold(token.text, quoted=False)), Code.NAME
+        return dialect.spell(token.text, False), Code.NAME
     return token.text.upper(), code
 
 
@@ -143,8 +146,7 @@ def _is_part_of_literal(lexed: Lexed, index: int, spelling: Spelling) -> bool:
         return False
     following = tokens[index + 1]
     return (
-        tokens[index].token_type in (TokenType.DASH, TokenType.PLUS, TokenType.DOT)
-        and following.token_type == TokenType.NUMBER
+        following.token_type == TokenType.NUMBER
         and following.start not in spelling.literals
         and tokens[index - 1].token_type in _SIGN_FOLLOWS
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakehouse_core.sql.dialect import SqlDialect
-    from lakehouse_core.sql.scope import Bound, Ref, Scope, Source
+    from lakehouse_core.sql.scope import Bound, Output, Ref, Scope, Source
 
 Table = tuple[str, ...]
 
@@ -34,6 +34,14 @@ class Evidence:
 
     proven: dict[str, set[Table]] = field(default_factory=dict)
     prefixes: dict[str, Table] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a name leads: a source, and its output unless it is a base table; or nowhere yet."""
+
+    source: Source | None
+    output: Output | None = None
 
 
 class Resolver:
@@ -54,6 +62,7 @@ class Resolver:
                     known = columns_of(source.table)
                     self._columns[source.table] = None if known is None else frozenset(known)
         self._evidence = Evidence()
+        self._memo: dict[tuple[int, str], Found | None] = {}
 
     def resolve(self) -> None:
         """Set `source` of every reference to a base column; None where it stays open."""
@@ -120,7 +129,9 @@ class Resolver:
             return
         scope: Scope | None = ref.scope
         while scope is not None:
-            if self._search_scope(ref, scope):
+            found = self._found(ref.name, scope)
+            if found is not None:
+                ref.source, ref.output = found.source, found.output
                 return
             scope = scope.parent
         ref.source = None
@@ -128,26 +139,28 @@ class Resolver:
         if output is not None and output.ident is not None and ref not in output.refs:
             ref.output = output  # DuckDB and others take an alias anywhere
 
-    def _search_scope(self, ref: Ref, scope: Scope) -> bool:
-        """Look in one scope; True when the answer, even an open one, lies in it."""
+    def _found(self, name: str, scope: Scope) -> Found | None:
+        key = (id(scope), name)
+        if key not in self._memo:
+            self._memo[key] = self._look_in(name, scope)
+        return self._memo[key]
+
+    def _look_in(self, name: str, scope: Scope) -> Found | None:
+        """Look in one scope; None when the answer does not lie in it."""
         for source in scope.sources:
-            output = source.find(ref.name)
+            output = source.find(name)
             if output is not None:
-                ref.source, ref.output = source, output
-                return True
+                return Found(source, output)
         bases = [base for source in scope.sources if source.is_open for base in source.bases()]
-        using = scope.using.get(ref.name)
+        using = scope.using.get(name)
         if using is not None and using in bases:
-            ref.source = using
-            return True
-        possible = [base for base in bases if self._may_have(base, ref.name)]
-        if not possible:
-            return False
-        owner = self._evidence.prefixes.get(convention.prefix_of(ref.name))
-        if owner is not None and all(base.table != owner for base in possible):
-            return False  # it belongs to a table further out
-        ref.source = self._pick(ref.name, possible)
-        return True
+            return Found(using)
+        possible = [base for base in bases if self._may_have(base, name)]
+        owner = self._evidence.prefixes.get(convention.prefix_of(name))
+        is_outside = owner is not None and all(base.table != owner for base in possible)
+        if not possible or is_outside:
+            return None
+        return Found(self._pick(name, possible))
 
     def _pick(self, name: str, sources: list[Source]) -> Source | None:
         """The one source a name belongs to."""

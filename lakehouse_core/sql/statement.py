@@ -33,7 +33,7 @@ class StatementBinder(QueryBinder):
     def statement(self, node: exp.Expr, ctes: dict[str, Relation]) -> None:
         """Bind a statement with the CTEs around it."""
         if isinstance(node, _QUERIES):
-            self.query(node, None, ctes)
+            self.read_all(self.query(node, None, ctes))
         elif isinstance(node, exp.Insert):
             self._insert(node, ctes)
         elif isinstance(node, exp.Update):
@@ -51,7 +51,7 @@ class StatementBinder(QueryBinder):
         ctes = self.with_ctes(node, None, ctes)
         self._target(node.this)
         if isinstance(node.expression, exp.Expr):
-            self.query(node.expression, None, ctes)
+            self.read_all(self.query(node.expression, None, ctes))
 
     def _update(self, node: exp.Update, ctes: dict[str, Relation]) -> None:
         scope = self.new_scope(None, self.with_ctes(node, None, ctes))
@@ -137,7 +137,7 @@ class StatementBinder(QueryBinder):
         while stack:
             part = stack.pop()
             if isinstance(part, _QUERIES):
-                self.query(part, None, ctes)
+                self.read_all(self.query(part, None, ctes))
             elif isinstance(part, exp.Insert | exp.Update | exp.Delete | exp.Merge):
                 self.statement(part, ctes)
             elif isinstance(part, exp.Table):

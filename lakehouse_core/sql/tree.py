@@ -5,12 +5,12 @@ literal's value, and after parsing each tag tells where its literal went. A lite
 gives it meaning keeps its text; every other one becomes `?` in the template:
 
 - `GROUP BY 1`, `ORDER BY 1`: the position of a SELECT item;
-- `DECIMAL(10, 2)`: a type's parameters;
 - table functions, `FROM 'file'`, time travel (`FOR VERSION AS OF 1`): what is read;
 - `INTERVAL '3 days'`: the unit inside it (`INTERVAL '? days'`), its number is a literal;
 - what the parser swallowed: nobody can tell, so it counts as meaning.
 
-LIMIT, OFFSET, TABLESAMPLE and frames (`ROWS 3 PRECEDING`) hold plain literals.
+LIMIT, OFFSET, TABLESAMPLE, frames (`ROWS 3 PRECEDING`) and the parameters of a type
+(`DECIMAL(10, 2)`) hold plain literals.
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from lakehouse_core.sql.lex import Code
+from lakehouse_core.sql.lex import Code, positions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from lakehouse_core.sql.dialect import SqlDialect
     from lakehouse_core.sql.lex import Lexed
 
 _TAG = "\ue000"  # a private-use character: no engine's keyword, unit or format contains it
 _NUMBER_TAG = ".25e7"  # not an integer, or the parser would compute with it (array offsets)
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_MEANINGFUL_PARENTS = (exp.Group, exp.Ordered, exp.DataTypeParam, exp.Rollup, exp.Cube)
+_MEANINGFUL_PARENTS = (exp.Group, exp.Ordered, exp.Rollup, exp.Cube)
 # Parts of a table whose literals say what is read.
 _TABLE_PARTS = ("this", "version", "when", "changes", "rows_from")
 
@@ -87,23 +85,19 @@ def _numbers(lexed: Lexed, tokens: list[Token]) -> set[int]:
 def _tagged(lexed: Lexed) -> list[Token]:
     """The tokens with tags in place of literals; the originals stay as they are."""
     number_of = {id(token): number for number, token in enumerate(lexed.literals)}
-    tagged: list[Token] = []
-    for token, code in zip(lexed.tokens, lexed.codes, strict=True):
-        if code != Code.LITERAL:
-            tagged.append(token)
-            continue
+    tagged = list(lexed.tokens)
+    for index in positions(lexed.codes, Code.LITERAL):
+        token = tagged[index]
         is_number = token.token_type == TokenType.NUMBER
         number = number_of[id(token)]
-        tagged.append(
-            Token(
-                TokenType.NUMBER if is_number else TokenType.STRING,
-                f"{number}{_NUMBER_TAG}" if is_number else f"{_TAG}{number}",
-                token.line,
-                token.col,
-                token.start,
-                token.end,
-                token.comments,
-            )
+        tagged[index] = Token(
+            TokenType.NUMBER if is_number else TokenType.STRING,
+            f"{number}{_NUMBER_TAG}" if is_number else f"{_TAG}{number}",
+            token.line,
+            token.col,
+            token.start,
+            token.end,
+            token.comments,
         )
     return tagged
 
@@ -112,55 +106,55 @@ def _place_literals(tree: Tree, texts: list[str]) -> set[int]:
     """Find every tag; put the text back where it has meaning. Returns the numbers found."""
     seen: set[int] = set()
     identifiers = tree.identifiers
-    stack: list[tuple[exp.Expr, bool]] = [(tree.root, False)]
-    while stack:
-        node, in_table = stack.pop()
+    stack: list[Any] = [tree.root]
+    in_table: list[Any] = []  # what the stack holds below a table function or time travel
+    while stack or in_table:
+        is_outside = bool(stack)
+        node = stack.pop() if is_outside else in_table.pop()
         kind = node.__class__
-        if kind is exp.Identifier:
-            if node._meta and "start" in node._meta:
-                identifiers.append(node)
-            if node.args["this"][:1] != _TAG:
-                continue
-        elif kind is exp.Column:  # most nodes are columns: their children are identifiers
-            stack += [(c, in_table) for c in node.args.values() if isinstance(c, exp.Expr)]
+        below = stack if is_outside else in_table
+        if not isinstance(node, exp.Expr):
+            if kind is list:
+                below.extend(node)
             continue
-        text = node.args.get("this")
+        args = node.args
+        if kind is exp.Identifier:
+            if node._meta:
+                identifiers.append(node)
+            if args["this"][:1] != _TAG:
+                continue
+        text = args.get("this")
         if text.__class__ is str:
-            number = _number_of(text)
-            if number is not None and number < len(texts):
-                seen.add(number)
-                if kind is exp.Interval or in_table or _has_meaning(node):
-                    tree.kept.add(number)
-                    node.args["this"] = texts[number]
-                    if node.parent.__class__ is exp.Interval:
-                        tree.intervals.add(number)
-        stack.extend(_children(node, kind, in_table=in_table))
+            number = _number_of(text, len(texts))
+            seen.add(number)
+            if number >= 0 and (not is_outside or _has_meaning(node)):
+                _keep(tree, node, number, texts[number])
+        elif kind is exp.Table or kind is exp.TableFromRows:
+            in_table.extend(args.get(name) for name in _TABLE_PARTS)
+            stack.extend(value for name, value in args.items() if name not in _TABLE_PARTS)
+            continue
+        below.extend(args.values())
     return seen
 
 
-def _children(
-    node: exp.Expr, kind: type[exp.Expr], *, in_table: bool
-) -> Iterator[tuple[exp.Expr, bool]]:
-    is_table = kind is exp.Table
-    is_function = kind is exp.TableFromRows
-    for name, value in node.args.items():
-        inside = in_table or is_function or (is_table and name in _TABLE_PARTS)
-        if value.__class__ is list:
-            for child in value:
-                if isinstance(child, exp.Expr):
-                    yield child, inside
-        elif isinstance(value, exp.Expr):
-            yield value, inside
+def _keep(tree: Tree, node: exp.Expr, number: int, text: str) -> None:
+    """Put the text of a literal back into the tree."""
+    tree.kept.add(number)
+    node.args["this"] = text
+    if node.parent.__class__ is exp.Interval:
+        tree.intervals.add(number)
 
 
-def _number_of(text: str) -> int | None:
+def _number_of(text: str, count: int) -> int:
+    """The number of the literal a text stands for; -1 when it is no tag."""
     if text[:1] == _TAG:
         digits = text[1:]
     elif text.endswith(_NUMBER_TAG):
         digits = text[: -len(_NUMBER_TAG)].removeprefix("0.")
     else:
-        return None
-    return int(digits) if digits.isdecimal() else None
+        return -1
+    number = int(digits) if digits.isdecimal() else -1
+    return number if number < count else -1
 
 
 def _has_meaning(node: exp.Expr) -> bool:

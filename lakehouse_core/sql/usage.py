@@ -129,7 +129,12 @@ class _Usage:
                     inner.append(ref.output)
                 else:
                     found |= self._bases(ref)
-            stack += [other for other in inner if id(other) not in seen]
-            seen.update(id(other) for other in inner)
+            for other in inner:
+                known = self._made_of.get(id(other))
+                if known is not None:
+                    found |= known
+                elif id(other) not in seen:
+                    stack.append(other)
+                seen.add(id(other))
         self._made_of[id(output)] = found
         return found

@@ -1,0 +1,129 @@
+"""`lakehelm sql`: what Lakehelm understands of SQL texts."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakehouse_core.domain.query import StatementKind
+from lakehouse_core.sql import Inspector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+    from lakehouse_core.sql import Inspection
+
+app = typer.Typer(no_args_is_help=True, help="Understand SQL: templates, tables, columns.")
+
+DEFAULT_DIALECT = "trino"
+
+
+@app.callback()
+def sql() -> None:
+    """Understand SQL: templates, tables, columns."""
+
+
+@app.command()
+def inspect(
+    dialect: Annotated[
+        str, typer.Option(help="Dialect of lines that name none (sqlglot's names).")
+    ] = DEFAULT_DIALECT,
+) -> None:
+    """Read one JSON object per line, print one JSON object per line.
+
+    In: {"sql": "SELECT …", "dialect": "trino"}; optional keys are default_catalog,
+    default_namespace (a list of texts) and schema (an object: table to list of columns).
+
+    Out: template_id, template, kind, tables, columns (each with table, column, role), error.
+
+    A line that cannot be read gets an object with an error; nothing stops the command but the
+    end of its input.
+    """
+    out = sys.stdout
+    try:
+        for answer in answers(sys.stdin.buffer, Inspector(), dialect):
+            out.write(json.dumps(answer) + "\n")  # ASCII only: any terminal, any pipe
+            out.flush()
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`); nothing may be flushed into the pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+
+
+def answers(
+    lines: BinaryIO, inspector: Inspector, default_dialect: str
+) -> Iterator[dict[str, Any]]:
+    """One answer per line of input."""
+    for line in lines:
+        yield _answer(line, inspector, default_dialect)
+
+
+def _answer(line: bytes, inspector: Inspector, default_dialect: str) -> dict[str, Any]:
+    try:
+        request = json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        return _refused(f"not a JSON object: {error}")
+    problem = _problem(request)
+    if problem is not None:
+        return _refused(problem)
+    found = inspector.inspect(
+        request["sql"],
+        request.get("dialect") or default_dialect,
+        default_catalog=request.get("default_catalog"),
+        default_namespace=tuple(request.get("default_namespace") or ()),
+        schema=request.get("schema"),
+    )
+    return _plain(found)
+
+
+def _problem(request: Any) -> str | None:
+    """What is wrong with a request, or None."""
+    if not isinstance(request, dict):
+        return f"not a JSON object but a {type(request).__name__}"
+    if not isinstance(request.get("sql"), str):
+        return 'the key "sql" is missing or not a text'
+    for key in ("dialect", "default_catalog"):
+        if not isinstance(request.get(key), str | None):
+            return f'"{key}" is not a text'
+    if not _is_list_of_texts(request.get("default_namespace") or []):
+        return '"default_namespace" is not a list of texts'
+    schema = request.get("schema")
+    is_schema = isinstance(schema, dict) and all(
+        isinstance(columns, dict) or _is_list_of_texts(columns) for columns in schema.values()
+    )
+    if schema is not None and not is_schema:
+        return '"schema" is not an object of table: [columns]'
+    return None
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _plain(found: Inspection) -> dict[str, Any]:
+    return {
+        "template_id": found.template_id,
+        "template": found.template,
+        "kind": found.kind.value,
+        "tables": list(found.tables),
+        "columns": [
+            {"table": use.table, "column": use.column, "role": use.role} for use in found.columns
+        ],
+        "error": found.error,
+    }
+
+
+def _refused(reason: str) -> dict[str, Any]:
+    """The answer to a line that holds no statement."""
+    return {
+        "template_id": None,
+        "template": None,
+        "kind": StatementKind.OTHER.value,
+        "tables": [],
+        "columns": [],
+        "error": reason,
+    }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
 
 from lakehouse_core import duck
 from lakehouse_core.domain.errors import NotInstalledError
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path

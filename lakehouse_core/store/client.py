@@ -62,7 +62,7 @@ class StoreClient:
         text = bind(sql, params)
         try:
             return self._ask(text)
-        except StoreUnavailableError:
+        except _LostError:
             # The owner may have dropped its connections; a read can be asked again.
             return self._ask(text)
 
@@ -182,12 +182,12 @@ class StoreClient:
         try:
             return self._patience.call(ask)
         except TimeoutError as error:
-            raise self._away(str(error)) from None
+            raise StoreUnavailableError(self._away(str(error))) from None
         except duckdb.Error as error:
             raise self._fault(text, error) from None
 
-    def _away(self, detail: str) -> StoreUnavailableError:
-        return StoreUnavailableError(
+    def _away(self, detail: str) -> str:
+        return (
             f"The owner of the store does not answer at {self._address}: start it with "
             f"`lakehelm up`, or alone with `python -m agents` ({detail})"
         )
@@ -197,7 +197,7 @@ class StoreClient:
         if faults.is_conflict(error):
             return _BusyError(detail)
         if isinstance(error, duckdb.IOException) or any(sign in detail for sign in _GONE):
-            return self._away(detail)
+            return _LostError(self._away(detail))
         if faults.is_disk_full(error):
             return faults.disk_full(str(self._store.path), error)
         if "Authentication failed" in detail:
@@ -210,6 +210,10 @@ class StoreClient:
                 text, StoreError(f"a {self.role} may run one SELECT over the store's tables only")
             )
         return faults.statement_error(text, error)
+
+
+class _LostError(StoreUnavailableError):
+    """The connection broke, or there was none."""
 
 
 class _BusyError(StoreUnavailableError):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _HOLDER = re.compile(r"Conflicting lock is held in (?P<program>.*?) ?\(PID (?P<pid>\d+)\)")
 _LOCKED = ("Could not set lock on file", "different configuration than existing connections")
-_FULL = ("No space left on device", "out of space", "Disk quota exceeded")
+_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _CONFLICT = ("Conflict on update", "Conflict on tuple deletion", "write-write conflict")
 _TOO_NEW = ("Trying to read a database file with version number",)
 # The system refused, which says nothing about the file.
@@ -31,7 +31,11 @@ _SYSTEM = (
     "Read-only file system",
     "Too many open files",
 )
-_INVALIDATED = ("database has been invalidated", "database has been closed")
+_INVALIDATED = (
+    "database has been invalidated",
+    "database has been closed",
+    "Connection already closed",
+)
 
 
 def is_conflict(error: duckdb.Error) -> bool:

@@ -111,16 +111,17 @@ class OwnerStore:
     def read(self, sql: str, **params: Any) -> pa.Table:
         """Run one SELECT with named parameters (`$name`) and return all of it."""
         text = bind(sql, params)
+        connection = self._connection
         try:
-            with self._connection.cursor() as cursor:
+            with connection.cursor() as cursor:
                 statements = cursor.extract_statements(text)
                 if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
                     raise StoreError(f"The store reads one SELECT at a time, not this: {sql}")
                 return cursor.execute(statements[0]).to_arrow_table()
         except duckdb.Error as error:
             if faults.is_invalidated(error):
-                self._revive(error)
-                raise StoreUnavailableError("The store was reopened; ask again") from error
+                self._revive(connection, error)
+                raise StoreUnavailableError("The store had to be reopened; ask again") from error
             raise faults.statement_error(sql, error) from error
 
     def upsert(self, table: str, rows: pa.Table) -> int:
@@ -220,10 +221,13 @@ class OwnerStore:
     def _in_turn(self, table: str, work: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
         deadline = time.monotonic() + _BUSY_SECONDS
         while True:
+            connection = self._connection
             try:
                 with self._writing:
-                    self._transaction(work)
+                    _transaction(connection, work)
             except duckdb.Error as error:
+                if faults.is_invalidated(error):
+                    self._revive(connection, error)
                 if not faults.is_conflict(error):
                     raise self._writing_error(table, error) from error
                 if time.monotonic() > deadline:
@@ -235,41 +239,28 @@ class OwnerStore:
             else:
                 return
 
-    def _transaction(self, work: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
-        with self._connection.cursor() as cursor:
-            cursor.begin()
-            try:
-                work(cursor)
-                cursor.commit()
-            except duckdb.Error:
-                roll_back(cursor)
-                raise
-
     def _writing_error(self, table: str, error: duckdb.Error) -> StoreError:
-        if faults.is_invalidated(error):
-            self._revive(error)
         if faults.is_disk_full(error):
             return faults.disk_full(str(self._store.path), error)
         # The batch was checked before: what is left is bad content, or trouble that may pass.
         kind = StoreError if isinstance(error, _CONTENT) else StoreUnavailableError
         return kind(f"A write to {table} failed: {faults.first_line(error)}")
 
-    def _revive(self, error: duckdb.Error) -> None:
+    def _revive(self, broken: duckdb.DuckDBPyConnection, error: duckdb.Error) -> None:
         """Open the file anew after DuckDB has given it up (e.g. a checkpoint on a full disk)."""
-        broken = self._connection
         with self._writing:
             if self._connection is not broken or self._closing.is_set():
                 return
             _log.error("store.invalidated", detail=faults.first_line(error))
-            if self._servers is not None:
-                self._servers.stop()
-                self._servers = None
+            # The servers belong to the instance that is given up and end with it.
+            self._servers = None
             broken.close()
             self._connection = self._start()
 
     def _tend(self) -> None:
         while not self._closing.wait(_TEND_SECONDS):
             try:
+                self.spool.forget_strays()
                 if self.spool.pending():
                     self.replay_spool()
                 with self._writing:
@@ -277,6 +268,19 @@ class OwnerStore:
                         _log.warning("store.servers_restarted")
             except (StoreError, duckdb.Error, OSError) as error:
                 _log.error("store.tending_failed", detail=faults.first_line(error))
+
+
+def _transaction(
+    connection: duckdb.DuckDBPyConnection, work: Callable[[duckdb.DuckDBPyConnection], None]
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.begin()
+        try:
+            work(cursor)
+            cursor.commit()
+        except duckdb.Error:
+            roll_back(cursor)
+            raise
 
 
 def _run(cursor: duckdb.DuckDBPyConnection, statements: Sequence[str]) -> None:

@@ -24,14 +24,14 @@ Role = Literal["writer", "reader"]
 
 # Connections of clients that were killed stay behind; the servers start afresh when there are many,
 # or when one of them seems to be busy for longer than any statement of ours takes.
-_MOST_CONNECTIONS = 500
-_LONGEST_SECONDS = 900
-_CROWDED = f"""
-SELECT count(*) > {_MOST_CONNECTIONS} OR coalesce(bool_or(
-  state = 'active' AND query_started_at < now()::TIMESTAMP - INTERVAL {_LONGEST_SECONDS} SECONDS
+MOST_CONNECTIONS = 500
+LONGEST_SECONDS = 3600
+_CROWDED = """
+SELECT count(*) > $most OR coalesce(bool_or(
+  state = 'active' AND query_started_at < now()::TIMESTAMP - to_seconds($seconds)
 ), false)
 FROM quack_active_connections()
-"""  # noqa: S608 two numbers from above
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,8 @@ class Servers:
 
     def tend(self) -> bool:
         """Restart the servers when connections of dead clients have piled up; True if so."""
-        row = self._connection.cursor().execute(_CROWDED).fetchone()
+        limits = {"most": MOST_CONNECTIONS, "seconds": LONGEST_SECONDS}
+        row = self._connection.cursor().execute(_CROWDED, limits).fetchone()
         if row is None or not row[0]:
             return False
         self.stop()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -87,56 +89,87 @@ def test_a_migration_killed_anywhere_is_not_there_or_all_there(tmp_path: Path) -
 # --- disk full ---------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 24 MiB."""
-    if os.geteuid() != 0 or shutil.which("mount") is None:
-        pytest.skip("mounting a small file system needs root")
+def can_mount() -> bool:
+    """Whether a small file system can be mounted here, which wants root."""
+    if os.geteuid() != 0:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        mounted = subprocess.run([*MOUNT, folder], check=False, capture_output=True)
+        if mounted.returncode == 0:
+            subprocess.run(["umount", folder], check=True)
+    return mounted.returncode == 0
+
+
+MOUNT = ("mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs")
+KINDS = ("file size", "disk") if can_mount() else ("file size",)
+
+
+class Room:
+    """A place whose space can be taken and given back."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.folder = folder
+        self._kind = kind
+        self._ballast = folder / "ballast"
+        self._limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def take(self, but: int) -> None:
+        """Leave so many bytes."""
+        if self._kind == "disk":
+            self._ballast.write_bytes(b"\0" * (shutil.disk_usage(self.folder).free - but))
+        else:
+            largest = max(path.stat().st_size for path in self.folder.glob("*.duckdb*"))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest + but, self._limits[1]))
+
+    def give_back(self) -> None:
+        """Take nothing any more."""
+        self._ballast.unlink(missing_ok=True)
+        resource.setrlimit(resource.RLIMIT_FSIZE, self._limits)
+
+
+@pytest.fixture(params=KINDS)
+def room(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Room]:
+    """A folder that can be filled: a small file system, or a limit on the size of files."""
     place = tmp_path / "small"
     place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(place)],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if mounted.returncode:
-        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
+    if request.param == "disk":
+        subprocess.run([*MOUNT, str(place)], check=True)
+    made = Room(place, request.param)
+    try:
+        yield made
+    finally:
+        made.give_back()
+        if request.param == "disk":
+            subprocess.run(["umount", str(place)], check=True)
 
 
-def test_a_full_disk_costs_the_write_only_and_passes(small_disk: Path) -> None:
-    with OwnerStore.at(small_disk) as store:
+def test_a_full_disk_costs_the_write_only_and_passes(room: Room) -> None:
+    with OwnerStore.at(room.folder) as store:
         first = events(100)
         assert store.upsert("query_event", first) == 100
-        ballast = small_disk / "ballast"
-        free = shutil.disk_usage(small_disk).free
-        ballast.write_bytes(b"\0" * (free - 300_000))
         big = events(3000, size=3000)
+        room.take(but=300_000)
         with pytest.raises(StoreFullError, match="No space left"):
             store.upsert("query_event", big)
         assert store.read("SELECT count(*) AS n FROM query_event").to_pylist() == [{"n": 100}]
         assert store.upsert("query_event", first) == 0
-        ballast.unlink()
+        room.give_back()
         assert store.upsert("query_event", big) == 3000
-    with OwnerStore.at(small_disk) as store:
+    with OwnerStore.at(room.folder) as store:
         assert store.recovery is None
         assert store.read("SELECT count(*) AS n FROM query_event").to_pylist() == [{"n": 3100}]
 
 
-def test_a_full_disk_keeps_what_was_spooled_until_there_is_space(small_disk: Path) -> None:
-    store = OwnerStore.at(small_disk)
-    spool = store.spool
-    with store:
+def test_a_full_disk_keeps_what_was_spooled_until_there_is_space(room: Room) -> None:
+    with OwnerStore.at(room.folder) as store:
+        spool = store.spool
         spool.keep(spool.write("query_event", prepare("query_event", events(3000, size=1000))))
-        ballast = small_disk / "ballast"
-        ballast.write_bytes(b"\0" * (shutil.disk_usage(small_disk).free - 100_000))
+        room.take(but=100_000)
         with pytest.raises(StoreFullError):
             store.replay_spool()
         assert len(spool.pending()) == 1
         assert spool.broken_files() == []
-        ballast.unlink()
+        room.give_back()
         assert store.replay_spool() == 1
         assert store.read("SELECT count(*) AS n FROM query_event").to_pylist() == [{"n": 3000}]
 

@@ -242,7 +242,7 @@ def table_after(store: OwnerStore, deliveries: Sequence[Sequence[QueryEvent]]) -
     return store.read(ALL)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data(), deliveries=BATCHES)
 def test_any_order_and_repetition_of_batches_gives_the_same_table(
     scratch: OwnerStore, data: st.DataObject, deliveries: list[list[QueryEvent]]

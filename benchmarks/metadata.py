@@ -188,7 +188,8 @@ def read_changes(
     """After one append: by a reader that saw the table before, and by a new process."""
     reader = TableReader(lake, folder / "cache-0", avro)
     measured(reader)
-    after, restarted = [], []
+    after: list[float] = []
+    restarted: list[float] = []
     for _ in range(rounds):
         for seen, times in ((True, after), (False, restarted)):
             append(table, range(1))

@@ -89,13 +89,19 @@ class Output:
         typer.echo(f"lakehelm: {text}", err=True)
 
     def rows(
-        self, rows: Any, *, columns: Sequence[str] | None = None, title: str | None = None
+        self,
+        rows: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        one_line: Sequence[str] = (),
+        title: str | None = None,
     ) -> None:
         """Print records (dataclasses, mappings or a `pyarrow.Table`).
 
         Args:
             rows: the records.
             columns: which fields the table shows, in this order; JSON always has all of them.
+            one_line: fields the table cuts to what fits into one line.
             title: heading of the table.
         """
         plain = to_plain(rows)
@@ -106,7 +112,7 @@ class Output:
         if not plain:
             self.say(f"{title or 'Result'}: nothing to show")
             return
-        self._table(names, ([row.get(name) for name in names] for row in plain), title)
+        self._table(names, ([row.get(name) for name in names] for row in plain), title, one_line)
 
     def record(self, record: Any, *, title: str | None = None) -> None:
         """Print one record: a JSON object, or a table of its fields."""
@@ -125,7 +131,11 @@ class Output:
         typer.echo(text, nl=not text.endswith("\n"))
 
     def _table(
-        self, names: Sequence[str], rows: Iterable[Sequence[object]], title: str | None
+        self,
+        names: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        title: str | None,
+        one_line: Sequence[str] = (),
     ) -> None:
         from rich.table import Table  # noqa: PLC0415 keeps --help fast
         from rich.text import Text  # noqa: PLC0415 as above
@@ -134,8 +144,12 @@ class Output:
         cells = [list(row) for row in rows]
         for index, name in enumerate(names):
             is_number = all(_is_number(row[index]) for row in cells)
+            is_cut = name in one_line
             table.add_column(
-                name.replace("_", " "), justify="right" if is_number else "left", overflow="fold"
+                name.replace("_", " "),
+                justify="right" if is_number else "left",
+                overflow="ellipsis" if is_cut else "fold",
+                no_wrap=is_cut,
             )
         for row in cells:
             table.add_row(*(Text(_cell(value)) for value in row))

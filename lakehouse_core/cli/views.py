@@ -97,6 +97,7 @@ def queries(  # noqa: PLR0913 one option per filter
             *("submitted_at", "engine_id", "query_id", "status", "user_name", "elapsed_ms"),
             *("bytes_scanned", "rows_returned", "error_class", "sql_text"),
         ),
+        one_line=("sql_text",),
         title=f"Queries, {page.window.label}",
     )
     out.say(f"{len(page.rows)} of {page.total} queries")

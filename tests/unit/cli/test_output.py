@@ -46,6 +46,18 @@ def test_long_values_are_not_cut_when_nobody_watches(capsys: pytest.CaptureFixtu
     assert "x" * 150 in capsys.readouterr().out
 
 
+def test_a_field_asked_for_in_one_line_is_cut_in_the_table_and_whole_in_json(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = [{"id": "a", "sql": "SELECT 1, " * 100}]
+    Output().rows(rows, one_line=("sql",))
+    table = capsys.readouterr().out
+    assert "…" in table
+    assert len([line for line in table.splitlines() if "SELECT" in line]) == 1
+    Output(json=True).rows(rows, one_line=("sql",))
+    assert json.loads(capsys.readouterr().out) == rows
+
+
 def test_markup_in_values_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
     Output().rows([{"sql": "SELECT a[1] /* [bold]no[/bold] */"}])
     assert "SELECT a[1] /* [bold]no[/bold] */" in capsys.readouterr().out

@@ -6,6 +6,7 @@ Answers never depend on the hot path; it only remembers them (see `inspector`).
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,9 @@ _PARSER_FAILURES = (
     AssertionError,
 )
 _SHOWN = 1_000
+# sqlglot shows its own classes and tokens in what it says.
+_CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")
+_TOKEN = re.compile(r"<Token token_type: TokenType\.(\w+), text: (.*?), line: .*?>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +207,9 @@ def _reason(error: BaseException) -> str:
     first = error.errors[0]
     near = squeezed(str(first.get("highlight") or ""))[:40]
     where = f"line {first.get('line')}, column {first.get('col')}"
-    reason = f"{squeezed(str(first.get('description')))} at {where}"
+    description = _CLASS.sub(r"\1", squeezed(str(first.get("description"))))
+    description = _TOKEN.sub(lambda m: "the end" if m[1] == "SENTINEL" else repr(m[2]), description)
+    reason = f"{description} at {where}"
     return f"{reason}, near {near!r}" if near else reason
 
 

@@ -86,15 +86,16 @@ class QueryBinder(ExpressionBinder):
 
     def add_source(self, node: exp.Expr | None, scope: Scope) -> None:
         """Make what stands in a FROM or JOIN visible in the scope."""
-        if node is None:
+        if not isinstance(node, exp.Expr):
             return
         if isinstance(node, exp.Table):
             self._table(node, scope)
         elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
             self.add_source(node.this, scope)  # brackets around a join
-        elif isinstance(node, exp.Subquery):
-            relation = self.query(node.this, scope.parent, self.with_ctes(node, None, scope.ctes))
-            self._derived(node, relation, scope)
+        elif isinstance(node, exp.Query):
+            inner = node.this if isinstance(node, exp.Subquery) else node
+            ctes = self.with_ctes(node, None, scope.ctes) if inner is not node else scope.ctes
+            self._derived(node, self.query(inner, scope.parent, ctes), scope)
         elif isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
             self._derived(node, self.query(node.this, scope, scope.ctes), scope)
         elif isinstance(node, exp.Paren):

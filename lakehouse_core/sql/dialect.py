@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token
 
 # Canonical alias names of templates; a real name of this form is quoted to stay apart from them.
-_RESERVED = re.compile(r"[tcwn][0-9]+\Z")
+_CANONICAL = re.compile(r"[tcwn][0-9]+\Z")
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
 
 
@@ -48,6 +48,13 @@ class SqlDialect:
     def has_lateral_aliases(self) -> bool:
         """Whether a SELECT item may use the alias of an item to its left."""
         return self.name in {"spark", "databricks", "duckdb", "snowflake", "redshift", "clickhouse"}
+
+    @cached_property
+    def _reserved(self) -> frozenset[str]:
+        """Words that are no name unless quoted."""
+        keywords = self.base.tokenizer_class.KEYWORDS
+        names = self.base.parser_class.ID_VAR_TOKENS
+        return frozenset(word for word, kind in keywords.items() if kind not in names)
 
     @cached_property
     def masker(self) -> Masker:
@@ -80,7 +87,8 @@ class SqlDialect:
         folded = self.fold(name, quoted=quoted)
         bare = folded.lower()
         same = self.fold(bare, quoted=False) == folded if self._folds else bare == folded
-        if same and _PLAIN.match(bare) and not _RESERVED.match(bare):
+        is_taken = _CANONICAL.match(bare) or bare.upper() in self._reserved
+        if same and _PLAIN.match(bare) and not is_taken:
             return bare
         return '"' + folded.replace('"', '""') + '"'
 

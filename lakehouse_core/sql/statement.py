@@ -69,6 +69,9 @@ class StatementBinder(QueryBinder):
         self.add_source(node.this, scope)
         for source in node.args.get("using") or ():
             self.add_source(source, scope)
+        if not scope.sources:  # DELETE t
+            for table in node.args.get("tables") or ():
+                self.add_source(table, scope)
         self._where(node, scope)
 
     def _merge(self, node: exp.Merge, ctes: dict[str, Relation]) -> None:

@@ -1,0 +1,102 @@
+"""`lakehelm sql inspect`: a line in, a line out, whatever the line."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from lakehouse_core.cli.sql import answers
+from lakehouse_core.sql import Inspector
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEYS = ["template_id", "template", "kind", "tables", "columns", "error"]
+COMMAND = [sys.executable, "-c", "from lakehouse_core.cli import main; main()", "sql", "inspect"]
+
+
+def ask(*lines: object, dialect: str = "trino") -> list[dict[str, Any]]:
+    raw = b"".join(
+        (line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in lines
+    )
+    return list(answers(io.BytesIO(raw), Inspector(), dialect))
+
+
+def test_statement_is_answered_with_exactly_the_agreed_keys() -> None:
+    (answer,) = ask({"sql": "SELECT a FROM t WHERE b = 1", "dialect": "spark"})
+    assert list(answer) == KEYS
+    assert answer == {
+        "template_id": answer["template_id"],
+        "template": "SELECT a FROM t WHERE b = ?",
+        "kind": "select",
+        "tables": ["t"],
+        "columns": [
+            {"table": "t", "column": "a", "role": "project"},
+            {"table": "t", "column": "b", "role": "filter_eq"},
+        ],
+        "error": None,
+    }
+
+
+def test_bad_line_is_answered_and_does_not_stop_the_rest() -> None:
+    bad: list[object] = [
+        b"not json",
+        b"",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        [1, 2],
+        "text",
+        {"dialect": "trino"},
+        {"sql": 5},
+        {"sql": "SELECT 1", "dialect": 5},
+        {"sql": "SELECT 1", "dialect": "oracel"},
+        {"sql": "SELECT 1", "schema": ["t"]},
+        {"sql": "SELECT 1", "default_namespace": "demo"},
+        {"sql": "SELECT FROM WHERE"},
+    ]
+    found = ask(*bad, {"sql": "SELECT 1"})
+    assert len(found) == len(bad) + 1
+    assert all(list(answer) == KEYS for answer in found)
+    assert all(answer["error"] for answer in found[:-1])
+    assert found[-1]["error"] is None
+
+
+def test_bytes_that_are_no_text_do_not_hide_the_statement() -> None:
+    (answer,) = ask(b'{"sql": "SELECT a FROM t WHERE b = \'\xff\'"}')
+    assert (answer["error"], answer["tables"]) == (None, ["t"])
+
+
+def test_line_may_bring_session_and_schema() -> None:
+    (answer,) = ask(
+        {
+            "sql": "SELECT x, y FROM a JOIN b ON a.id = b.id",
+            "default_catalog": "lake",
+            "default_namespace": ["demo"],
+            "schema": {"lake.demo.a": ["id", "x"], "b": {"id": "INT", "y": "INT"}},
+        }
+    )
+    assert answer["tables"] == ["lake.demo.a", "lake.demo.b"]
+    assert {"table": "lake.demo.b", "column": "y", "role": "project"} in answer["columns"]
+
+
+def test_dialect_of_a_line_without_one_is_the_given() -> None:
+    (quoted,) = ask({"sql": 'SELECT a FROM t WHERE b = "x"'}, dialect="spark")
+    assert quoted["template"] == "SELECT a FROM t WHERE b = ?"
+
+
+def test_command_answers_each_line_before_the_next_is_sent(repository: Path) -> None:
+    with subprocess.Popen(
+        COMMAND, cwd=repository, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for sql in ("SELECT 1", "SELECT '\ud83d\ude00'"):
+            process.stdin.write(json.dumps({"sql": sql}) + "\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["template"] == "SELECT ?"
+        process.stdin.close()
+        assert process.stdout.read() == ""
+        assert process.wait(timeout=60) == 0

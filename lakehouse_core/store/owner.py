@@ -174,7 +174,8 @@ class OwnerStore:
 
     def _start(self) -> duckdb.DuckDBPyConnection:
         for folder in (self._store.path.parent, self._store.backups):
-            folder.mkdir(parents=True, exist_ok=True)
+            # Statements may hold what is nobody else's business.
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.spool.create()
         connection, recovery = open_or_rebuild(self._store, self._clock)
         try:

@@ -52,7 +52,7 @@ class Spool:
     def create(self) -> None:
         """Make the folders."""
         for folder in (self.folder, self.inflight, self.broken):
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def write(self, table: str, batch: pa.Table) -> Path:
         """Put a prepared batch into flight; not durable yet.

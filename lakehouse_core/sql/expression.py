@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
@@ -25,7 +25,7 @@ _ROLES: dict[type[exp.Expr], Role] = {
     exp.Column: "filter_eq",
     exp.In: "filter_in",
 }
-# What the walk does at a node; a class that is not here yet is sorted in once.
+# What the walk does at a node.
 _LEAF, _COLUMN, _QUERY, _AGGREGATE, _SPECIAL, _PLAIN = range(6)
 _LEAVES = (exp.Literal, exp.Identifier, exp.Var, exp.Star, exp.Null, exp.Boolean, exp.DataType)
 _SPECIALS = (exp.Window, exp.Lambda, exp.PropertyEQ, exp.Kwarg, exp.Alias, exp.Exists, exp.Filter)
@@ -60,10 +60,12 @@ class Place:
 class ExpressionBinder(ABC):
     """Binds expressions; the queries inside them are bound by its subclass."""
 
+    # What to do at a kind of node, worked out once per kind: it never changes.
+    _actions: ClassVar[dict[type[exp.Expr], int]] = {}
+
     def __init__(self, dialect: SqlDialect) -> None:
         self.dialect = dialect
         self.bound = Bound()
-        self._actions: dict[type[exp.Expr], int] = {}
 
     @abstractmethod
     def query(
@@ -143,7 +145,7 @@ class ExpressionBinder(ABC):
             kind = node.__class__
             action = actions.get(kind)
             if action is None:
-                action = actions[kind] = _action(node)
+                action = actions[kind] = _action(kind)
             if action == _PLAIN:
                 stack.extend([(child, place) for child in children(node)])
             elif action == _COLUMN:
@@ -302,7 +304,7 @@ def children(node: exp.Expr) -> list[exp.Expr]:
     return found
 
 
-def _action(node: exp.Expr) -> int:
+def _action(kind: type[exp.Expr]) -> int:
     for kinds, action in (
         ((exp.Column,), _COLUMN),
         (_LEAVES, _LEAF),
@@ -310,7 +312,7 @@ def _action(node: exp.Expr) -> int:
         (_SPECIALS, _SPECIAL),
         ((exp.AggFunc, exp.WithinGroup), _AGGREGATE),
     ):
-        if isinstance(node, kinds):
+        if issubclass(kind, kinds):
             return action
     return _PLAIN
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 Columns = Schema | Mapping[str, "Iterable[str]"]
 
 DEFAULT_CACHED = 20_000
-_LONGEST_KEY = 64 * 1024
+_LONGEST_KEY = 16 * 1024  # characters; what is longer is parsed again
+_MOST_VALUES = 100  # of literals with meaning, per key
 
 
 @dataclass(slots=True)
@@ -64,7 +65,8 @@ class Inspector:
             language = dialect_named(dialect)
         except UnknownDialectError as error:
             return _of_unknown_dialect(sql, error)
-        return self._known(sql, language) or self._analyse(sql, language).fingerprint
+        key = language.masker.full_key(sql)
+        return self._known(sql, key, language) or self._analyse(sql, key, language).fingerprint
 
     def inspect(
         self,
@@ -88,18 +90,18 @@ class Inspector:
             language = dialect_named(dialect)
         except UnknownDialectError as error:
             return _inspection(_of_unknown_dialect(sql, error))
-        known = None if schema is None or isinstance(schema, Schema) else Schema(schema)
-        known = schema if isinstance(schema, Schema) else known
-        defaults = Defaults(default_catalog, tuple(default_namespace), known)
-        fingerprint = self._known(sql, language)
+        columns = schema if isinstance(schema, Schema | None) else Schema(schema)
+        defaults = Defaults(default_catalog, tuple(default_namespace), columns)
+        key = language.masker.full_key(sql)
+        fingerprint = self._known(sql, key, language)
         if fingerprint is not None:
             remembered = self._usage.get(_usage_key(fingerprint, language, defaults))
             if remembered is not None:
                 return remembered
-        return self._inspect_slowly(sql, language, defaults)
+        return self._used(self._analyse(sql, key, language), language, defaults)
 
-    def _inspect_slowly(self, sql: str, dialect: SqlDialect, defaults: Defaults) -> Inspection:
-        analysis = self._analyse(sql, dialect)
+    def _used(self, analysis: Analysis, dialect: SqlDialect, defaults: Defaults) -> Inspection:
+        """The inspection of a text whose usage is not known yet."""
         fingerprint = analysis.fingerprint
         if fingerprint.error is not None:
             return _inspection(fingerprint)
@@ -112,9 +114,7 @@ class Inspector:
 
     # --- the hot path ------------------------------------------------------------------------
 
-    def _known(self, sql: str, dialect: SqlDialect) -> Fingerprint | None:
-        masker = dialect.masker
-        full_key = masker.full_key(sql)
+    def _known(self, sql: str, full_key: str | None, dialect: SqlDialect) -> Fingerprint | None:
         if full_key is None:
             return None
         entry = self._entries.get((dialect.name, shorten_lists(full_key)))
@@ -124,32 +124,30 @@ class Inspector:
             return entry.known.get(())
         # Literals are numbered as they stand in the text, so lists count in full.
         entry = self._entries.get((dialect.name, full_key))
-        mask = masker.mask(sql)
-        if entry is None or mask is None:
+        if entry is None:
             return None
-        return entry.known.get(_values(entry.kept, mask.literals))
+        return entry.known.get(_values(entry.kept, dialect.masker.mask(sql, full_key).literals))
 
-    def _analyse(self, sql: str, dialect: SqlDialect) -> Analysis:
+    def _analyse(self, sql: str, full_key: str | None, dialect: SqlDialect) -> Analysis:
         analysis = analyse(sql, dialect)
-        if analysis.fingerprint.error is None:
-            mask = dialect.masker.mask(sql)
+        if full_key is not None and analysis.fingerprint.error is None:
+            mask = dialect.masker.mask(sql, full_key)
             # Agreement on where literals end makes the key stand for these tokens.
-            if mask is not None and mask.ends == analysis.ends:
+            if mask.ends == analysis.ends:
                 self._remember(mask, analysis, dialect)
         return analysis
 
     def _remember(self, mask: Mask, analysis: Analysis, dialect: SqlDialect) -> None:
-        if len(mask.full_key) > _LONGEST_KEY and analysis.kept:
-            return
-        if len(mask.key) > _LONGEST_KEY:
+        key = shorten_lists(mask.full_key)
+        keys = (key, mask.full_key) if analysis.kept else (key,)
+        if len(keys[-1]) > _LONGEST_KEY:
             return
         values = _values(analysis.kept, mask.literals)
-        keys = (mask.key, mask.full_key) if analysis.kept else (mask.key,)
-        for key in keys:
-            entry = self._entries.get((dialect.name, key))
-            if entry is None or entry.kept != analysis.kept or len(entry.known) > 1_000:
+        for each in keys:
+            entry = self._entries.get((dialect.name, each))
+            if entry is None or entry.kept != analysis.kept or len(entry.known) >= _MOST_VALUES:
                 entry = _Entry(analysis.kept)
-                self._entries.put((dialect.name, key), entry)
+                self._entries.put((dialect.name, each), entry)
             entry.known[values] = analysis.fingerprint
 
 

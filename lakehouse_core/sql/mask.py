@@ -23,13 +23,14 @@ _QUOTES = frozenset("'\"`")
 
 # Outside literals: `$` opens dollar strings and parameters, `@` parameters, `{` Jinja. Each changes
 # what the characters after it mean.
-_DOUBTFUL = re.compile(r"[$@{]")
+_DOUBTFUL = re.compile(r"[$@]|\{[{%#]")
 
 # Each alternative starts after its first character (the set in `_scanner` has taken it) and ends
 # with an empty group, whose number tells which one matched.
 # sqlglot takes `1e3+1` for one number, so an exponent before a sign stays as it is.
 _NUMBER = (
-    r"(?<=[\s(,=<>+\-*/%\[|][0-9])[0-9]*+(?:\.[0-9]++)?+"
+    r"(?:(?<=[\s(,=<>+\-*/%\[|][0-9])|(?<=[\s(,=<>+\-*/%\[|]\.[0-9]))"
+    r"[0-9]*+(?:\.[0-9]++)?+"
     r"(?:[eE][+-]?[0-9]++(?![+\-]))?+(?![\w.])()"
 )
 _DASHES = r"(?<=-)-[^\n\r]*+()"
@@ -76,13 +77,11 @@ class Mask:
     """A masked text.
 
     Attributes:
-        key: literals masked, lists of literals shortened to one.
-        full_key: literals masked, lists in full length; the masks line up with `literals`.
+        full_key: literals masked; the masks line up with `literals`.
         literals: the masked literals, in order.
         ends: where each of them ends in the text (position of the last character).
     """
 
-    key: str
     full_key: str
     literals: tuple[str, ...]
     ends: tuple[int, ...]
@@ -109,20 +108,14 @@ class Masker:
             return None
         return None if _DOUBTFUL.search(full) else full
 
-    def mask(self, text: str) -> Mask | None:
-        """Key and literals; None as in `full_key`."""
-        full = self.full_key(text)
-        if full is None:
-            return None
-        found = [
-            m for m in self._pattern.finditer(text) if self._actions[m.lastindex or 0] is _literal
-        ]
-        return Mask(
-            key=shorten_lists(full),
-            full_key=full,
-            literals=tuple(m[0] for m in found),
-            ends=tuple(m.end() - 1 for m in found),
-        )
+    def mask(self, text: str, full_key: str) -> Mask:
+        """The literals of a text that has a key."""
+        found = self._literals(text)
+        return Mask(full_key, tuple(m[0] for m in found), tuple(m.end() - 1 for m in found))
+
+    def _literals(self, text: str) -> list[re.Match[str]]:
+        actions = self._actions
+        return [m for m in self._pattern.finditer(text) if actions[m.lastindex or 0] is _literal]
 
     def evened_out(self, text: str) -> str:
         """A text that has no tokens, with as much evened out as can be seen without them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.table import split_name
@@ -25,10 +26,13 @@ class Schema:
             self._columns[parts] = tuple(str(column).lower() for column in columns)
             self._by_name.setdefault(parts[-1], []).append(parts)
 
+        content = repr(sorted(self._columns.items())).encode("utf-8", "surrogatepass")
+        self._key = hashlib.blake2b(content, digest_size=16).hexdigest()
+
     @property
-    def key(self) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    def key(self) -> str:
         """Equal for schemas with the same content."""
-        return tuple(sorted(self._columns.items()))
+        return self._key
 
     def columns(self, table: tuple[str, ...]) -> tuple[str, ...] | None:
         """The columns of a table; None when it is not known or its name is ambiguous."""

@@ -33,7 +33,9 @@ _NUMBER_TAG = ".25e7"  # not an integer, or the parser would compute with it (ar
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _MEANINGFUL_PARENTS = (exp.Group, exp.Ordered, exp.Rollup, exp.Cube)
 # Parts of a table whose literals say what is read.
-_TABLE_PARTS = ("this", "version", "when", "changes", "rows_from")
+_TABLE_PARTS = frozenset({"this", "version", "when", "changes", "rows_from"})
+# Nodes with a text of their own.
+_NAMED = (exp.Literal, exp.Identifier, exp.Var, exp.JSONPathPart)
 
 
 @dataclass(slots=True)
@@ -60,26 +62,22 @@ def parse(lexed: Lexed, dialect: SqlDialect) -> Tree | None:
         sqlglot.errors.SqlglotError: it does not parse.
     """
     first = lexed.explained
-    texts = [token.text for token in lexed.literals]
     roots = dialect.parse(_tagged(lexed)[first:], lexed.text)
     root = roots[0] if roots else None
     if root is None or isinstance(root, exp.Command):
         return None
     tree = Tree(root)
-    seen = _place_literals(tree, texts)
-    skipped = _numbers(lexed, lexed.tokens[:first])
-    tree.kept |= _numbers(lexed, lexed.tokens) - seen - skipped
+    seen = _place_literals(tree, lexed)
+    if len(seen) < lexed.codes.count(Code.LITERAL, first):
+        parsed = {id(token) for token in lexed.tokens[first:]}
+        numbers = {n for n, token in enumerate(lexed.literals) if id(token) in parsed}
+        tree.kept |= numbers - seen  # what the parser swallowed
     return tree
 
 
 def interval_form(text: str) -> str:
     """The text of an interval with its numbers taken out."""
     return " ".join(_DIGITS.sub("?", text).lower().split())
-
-
-def _numbers(lexed: Lexed, tokens: list[Token]) -> set[int]:
-    here = {id(token) for token in tokens}
-    return {number for number, token in enumerate(lexed.literals) if id(token) in here}
 
 
 def _tagged(lexed: Lexed) -> list[Token]:
@@ -102,38 +100,22 @@ def _tagged(lexed: Lexed) -> list[Token]:
     return tagged
 
 
-def _place_literals(tree: Tree, texts: list[str]) -> set[int]:
+def _place_literals(tree: Tree, lexed: Lexed) -> set[int]:
     """Find every tag; put the text back where it has meaning. Returns the numbers found."""
     seen: set[int] = set()
-    identifiers = tree.identifiers
-    stack: list[Any] = [tree.root]
-    in_table: list[Any] = []  # what the stack holds below a table function or time travel
-    while stack or in_table:
-        is_outside = bool(stack)
-        node = stack.pop() if is_outside else in_table.pop()
-        kind = node.__class__
-        below = stack if is_outside else in_table
-        if not isinstance(node, exp.Expr):
-            if kind is list:
-                below.extend(node)
-            continue
-        args = node.args
-        if kind is exp.Identifier:
+    count = len(lexed.literals)
+    for node in tree.root.find_all(*_NAMED):
+        text: Any = node.args.get("this")
+        if node.__class__ is exp.Identifier:
             if node._meta:
-                identifiers.append(node)
-            if args["this"][:1] != _TAG:
+                tree.identifiers.append(node)
+            if text[:1] != _TAG:
                 continue
-        text = args.get("this")
-        if text.__class__ is str:
-            number = _number_of(text, len(texts))
+        number = _number_of(text, count) if text.__class__ is str else -1
+        if number >= 0:
             seen.add(number)
-            if number >= 0 and (not is_outside or _has_meaning(node)):
-                _keep(tree, node, number, texts[number])
-        elif kind is exp.Table or kind is exp.TableFromRows:
-            in_table.extend(args.get(name) for name in _TABLE_PARTS)
-            stack.extend(value for name, value in args.items() if name not in _TABLE_PARTS)
-            continue
-        below.extend(args.values())
+            if _has_meaning(node):
+                _keep(tree, node, number, lexed.literals[number].text)
     return seen
 
 
@@ -162,4 +144,16 @@ def _has_meaning(node: exp.Expr) -> bool:
     if isinstance(parent, exp.Interval):
         return parent.args.get("unit") is None
     # A name was made from it: `FROM 'file'`, `AS 'alias'`.
-    return isinstance(parent, _MEANINGFUL_PARENTS) or isinstance(node, exp.Identifier)
+    if isinstance(parent, _MEANINGFUL_PARENTS) or isinstance(node, exp.Identifier):
+        return True
+    return _is_read(node)
+
+
+def _is_read(node: exp.Expr) -> bool:
+    """Whether a literal says what is read: inside a table function or a time to travel to."""
+    parent = node.parent
+    while parent is not None and not isinstance(parent, exp.Query):
+        if isinstance(parent, exp.Table | exp.TableFromRows):
+            return node.arg_key in _TABLE_PARTS
+        node, parent = parent, parent.parent
+    return False

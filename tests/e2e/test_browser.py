@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.browser import Visit, check_every_page, chromium
+from tests.e2e.browser import PATIENCE_MS, Visit, check_every_page, chromium
 from tests.e2e.site import Site
 from tests.e2e.stack import wait_for
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tests.e2e.browser import Theme
 
 pytestmark = pytest.mark.browser
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="module")
@@ -112,5 +113,5 @@ def test_pages_say_that_the_store_is_away_and_come_back_by_themselves(
         wait_for("the pages to notice", is_told, 60)
         expect(visit.page.get_by_text("lakehelm up", exact=True)).to_be_visible()
         site.start_owner()
-        expect(visit.page.get_by_text("Critical tables")).to_be_visible(timeout=60_000)
+        expect(visit.page.get_by_text("Critical tables")).to_be_visible()
         assert visit.error_boxes() == []

@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import TokenType
 from lakehouse_core.domain.query import StatementKind, TemplateId
 from lakehouse_core.sql import limits
 from lakehouse_core.sql.kind import is_statement, kind_of
-from lakehouse_core.sql.lex import Lexed, lex
+from lakehouse_core.sql.lex import Lexed, end_of, lex
 from lakehouse_core.sql.link import canonical_names, link, start_of
 from lakehouse_core.sql.records import Fingerprint
 from lakehouse_core.sql.render import Spelling, quoted, render
@@ -143,7 +143,7 @@ def _analysis(lexed: Lexed, tree: Tree | None, bound: Bound | None, template: st
     return Analysis(
         Fingerprint(template_id(template), template, kind),
         bound,
-        tuple(token.end for token in lexed.literals),
+        tuple(end_of(token) for token in lexed.literals),
         tuple((number, number in intervals) for number in sorted(kept)),
     )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
+import threading
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sqlglot.dialects.dialect import Dialect, Dialects, NormalizationStrategy
 from sqlglot.tokenizer_core import TokenType
@@ -32,6 +33,7 @@ class SqlDialect:
     def __init__(self, name: str) -> None:
         self.name = name
         self.base = Dialect.get_or_raise(name or None)
+        self._local = threading.local()
         strategy = self.base.normalization_strategy
         self._upper = strategy in (
             NormalizationStrategy.UPPERCASE,
@@ -70,7 +72,10 @@ class SqlDialect:
 
     def tokenize(self, text: str) -> list[Token]:
         """Tokens of a text; sqlglot's TokenError when it has none."""
-        return self.base.tokenize(text)
+        tokenizer = getattr(self._local, "tokenizer", None)
+        if tokenizer is None:  # costly to make, and not to be shared between threads
+            tokenizer = self._local.tokenizer = self.base.tokenizer()
+        return cast("list[Token]", tokenizer.tokenize(text))
 
     def parse(self, tokens: list[Token], text: str) -> list[exp.Expr | None]:
         """Trees of a list of tokens; sqlglot's ParseError when there are none."""

@@ -156,6 +156,12 @@ def codes_of(tokens: list[Token]) -> bytes:
     return bytes([table[token.token_type] for token in tokens])
 
 
+def end_of(token: Token) -> int:
+    """Where a literal ends in the text; the L of Spark's 10L is a token of its own."""
+    is_number = token.token_type == TokenType.NUMBER
+    return token.start + len(token.text) - 1 if is_number else token.end
+
+
 def positions(codes: bytes, code: int) -> list[int]:
     """Where a code stands."""
     found: list[int] = []

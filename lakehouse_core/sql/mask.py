@@ -21,9 +21,9 @@ MASK = "\x00"
 
 _QUOTES = frozenset("'\"`")
 
-# Outside literals: `$` opens dollar strings and parameters, `@` parameters, `{` Jinja. Each changes
-# what the characters after it mean.
-_DOUBTFUL = re.compile(r"[$@]|\{[{%#]")
+# Outside literals: `@` opens parameters, `{` Jinja (or a struct, which is no doubt), `$` dollar
+# strings where there are any. Each changes what the characters after it mean.
+_JINJA = re.compile(r"\{[{%#]")
 
 # Each alternative starts after its first character (the set in `_scanner` has taken it) and ends
 # with an empty group, whose number tells which one matched.
@@ -31,8 +31,9 @@ _DOUBTFUL = re.compile(r"[$@]|\{[{%#]")
 _NUMBER = (
     r"(?:(?<=[\s(,=<>+\-*/%\[|][0-9])|(?<=[\s(,=<>+\-*/%\[|]\.[0-9]))"
     r"[0-9]*+(?:\.[0-9]++)?+"
-    r"(?:[eE][+-]?[0-9]++(?![+\-]))?+(?![\w.])()"
+    r"(?:[eE][+-]?[0-9]++(?![+\-]))?+"
 )
+_SUFFIX = r"(?=(?i:{letters})?+(?![\w.]))"  # 10L: the letter stays, it is a type
 _DASHES = r"(?<=-)-[^\n\r]*+()"
 _SLASHES = r"(?<=/)/[^\n\r]*+()"
 _HINT = r"(?<=/)\*\+(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/()"
@@ -96,6 +97,9 @@ class Masker:
         self._pattern, self._actions = _scanner(dialect)
         escapes = {*tokenizer.STRING_ESCAPES, *tokenizer.BYTE_STRING_ESCAPES}
         self._escape = "\\" if "\\" in escapes else MASK
+        self._has_dollars = any(
+            "$" in word for word in (*tokenizer._FORMAT_STRINGS, *tokenizer.KEYWORDS)
+        )
 
     def full_key(self, text: str) -> str | None:
         """The masked text; None when it has something the scan does not decide on."""
@@ -106,16 +110,15 @@ class Masker:
             full = self._pattern.sub(lambda m: actions[m.lastindex or 0](m), text)
         except _DoubtError:
             return None
-        return None if _DOUBTFUL.search(full) else full
+        if "@" in full or ("$" in full and self._has_dollars):
+            return None
+        return None if "{" in full and _JINJA.search(full) else full
 
     def mask(self, text: str, full_key: str) -> Mask:
         """The literals of a text that has a key."""
-        found = self._literals(text)
-        return Mask(full_key, tuple(m[0] for m in found), tuple(m.end() - 1 for m in found))
-
-    def _literals(self, text: str) -> list[re.Match[str]]:
-        actions = self._actions
-        return [m for m in self._pattern.finditer(text) if actions[m.lastindex or 0] is _literal]
+        actions, found = self._actions, self._pattern.finditer(text)
+        literals = [m for m in found if actions[m.lastindex or 0] is _literal]
+        return Mask(full_key, tuple(m[0] for m in literals), tuple(m.end() - 1 for m in literals))
 
     def evened_out(self, text: str) -> str:
         """A text that has no tokens, with as much evened out as can be seen without them."""
@@ -156,8 +159,10 @@ def _scanner(dialect: SqlDialect) -> tuple[re.Pattern[str], tuple[_Action, ...]]
     tokenizer = dialect.base.tokenizer_class
     quotes = [quote for quote in tokenizer._QUOTES if quote in _QUOTES]
     names = [quote for quote in tokenizer._IDENTIFIERS if quote in _QUOTES and quote not in quotes]
+    letters = "|".join(sorted(tokenizer.NUMERIC_LITERALS, key=len, reverse=True))
+    after = _SUFFIX.format(letters=letters) if letters else r"(?![\w.])"
     parts: list[tuple[str, _Action]] = [
-        (_NUMBER, _literal),
+        (_NUMBER + after + "()", _literal),
         (_DASHES, _comment),
         (_HINT, _verbatim),
         (_BLOCK, _comment),

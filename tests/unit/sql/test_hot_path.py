@@ -12,7 +12,7 @@ from sqlglot.errors import TokenError
 from lakehouse_core.sql import Inspector
 from lakehouse_core.sql.cache import Cache
 from lakehouse_core.sql.dialect import dialect_named
-from lakehouse_core.sql.lex import lex
+from lakehouse_core.sql.lex import end_of, lex
 from lakehouse_core.sql.mask import MASK, shorten_lists
 from tests.unit.sql.corpus import STATEMENTS
 from tests.unit.sql.mutation import mutate
@@ -74,9 +74,9 @@ def test_scan_agrees_with_the_tokens_or_gives_up(dialect: str, snippets: list[st
         tokens = lex(text, language).literals
     except TokenError:
         return
-    if mask.ends == tuple(token.end for token in tokens):
+    if mask.ends == tuple(end_of(token) for token in tokens):
         assert [
-            text[token.start : token.end + 1].endswith(m)
+            text[: end_of(token) + 1].endswith(m)
             for token, m in zip(tokens, mask.literals, strict=True)
         ] == [True] * len(tokens)
 
@@ -118,11 +118,14 @@ def test_only_lists_of_literals_are_shortened(full: str, short: str) -> None:
         ("trino", "SELECT /* 'x */ a1, t2.c3, 4", "SELECT   a1, t2.c3, \0"),
         ("trino", "SELECT '\\', 1", "SELECT \0, \0"),
         ("spark", "SELECT '\\', 1", None),
-        ("spark", 'SELECT "a", `b 1`, 10L', "SELECT \0, `b 1`, 10L"),
+        ("spark", 'SELECT "a", `b 1`, 10L', "SELECT \0, `b 1`, \0L"),
+        ("trino", "SELECT 10L", "SELECT 10L"),
         ("spark", "SELECT /*+ X(1) */ 2", "SELECT /*+ X(1) */ \0"),
         ("duckdb", "SELECT $$it's$$, 1", None),
         ("duckdb", "SELECT /* a /* b */ c */ 1", None),
         ("snowflake", "SELECT 1 // it's\n, 2", "SELECT \0  \n, \0"),
+        ("trino", 'SELECT a FROM "t$files" WHERE b = 1', 'SELECT a FROM "t$files" WHERE b = \0'),
+        ("trino", "SELECT .5, a.5", "SELECT .\0, a.5"),
         ("trino", "SELECT 'open", None),
         ("trino", "SELECT /* open", None),
         ("trino", "SELECT '\0'", None),

@@ -26,19 +26,30 @@ def unique(prefix: str) -> str:
     return f"{prefix}-{next(_numbers)}"
 
 
+# The kernel may offer a port again that a test has been given but does not listen on yet.
+_given_ports: set[int] = set()
+
+
 def free_port() -> int:
-    """A port that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody listens on at this moment, and a new one each time."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port not in _given_ports:
+            _given_ports.add(port)
+            return port
 
 
 def free_port_pair() -> int:
     """The first of two neighbouring ports that nobody listens on: the store takes both."""
     while True:
         first = free_port()
+        if first + 1 in _given_ports:
+            continue
         with socket.socket() as second, contextlib.suppress(OSError, OverflowError):
             second.bind(("127.0.0.1", first + 1))
+            _given_ports.add(first + 1)
             return first
 
 

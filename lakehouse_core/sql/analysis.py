@@ -162,11 +162,7 @@ def _command(lexed: Lexed, dialect: SqlDialect) -> Analysis:
 
 
 def _spelling(lexed: Lexed, tree: Tree, bound: Bound, dialect: SqlDialect) -> Spelling:
-    names: dict[int, str] = {}
-    for node in tree.identifiers:
-        args = node.args
-        names[start_of(node)] = dialect.spell(args["this"], bool(args.get("quoted")))
-    names |= canonical_names(bound)
+    names = tree.names | canonical_names(bound)
     literals: dict[int, str] = {}
     for number in tree.kept:
         token = lexed.literals[number]

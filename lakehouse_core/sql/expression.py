@@ -90,10 +90,10 @@ class ExpressionBinder(ABC):
             return ""
         if node.__class__ is exp.Identifier:
             args = node.args
-            return self.dialect.fold(args["this"], quoted=bool(args.get("quoted")))
+            return self.dialect.fold(args["this"], bool(args.get("quoted")))
         if node.__class__ is exp.Column:
             return self.name_of(node.this)
-        return self.dialect.fold(node.name, quoted=False)
+        return self.dialect.fold(node.name, False)
 
     def output_name(self, node: exp.Expr) -> str:
         """The name a SELECT item without alias gives to its column."""
@@ -138,6 +138,9 @@ class ExpressionBinder(ABC):
 
     def expression(self, node: exp.Expr, place: Place) -> None:
         """Note every column of an expression in the role of its place."""
+        if node.__class__ is exp.Column:  # most of them, and most of the rest are literals
+            self._column(node, place)
+            return
         stack = [(node, place)]
         actions = self._actions
         while stack:
@@ -203,10 +206,21 @@ class ExpressionBinder(ABC):
         name = self.name_of(ident)
         if source is None and name in place.params:
             return
-        ref = Ref(name, place.scope, place.clause, place.role, ident)
-        ref.item, ref.is_inner, ref.source = place.item, place.is_inner, source
-        ref.is_qualified = source is not None
-        self.bound.refs.append(ref)
+        self.bound.refs.append(
+            Ref(
+                name,
+                place.scope,
+                place.clause,
+                place.role,
+                ident,
+                place.item,
+                place.is_inner,
+                None,
+                source,
+                None,
+                source is not None,
+            )
+        )
 
     def _qualified(self, node: exp.Expr, place: Place) -> tuple[Source | None, exp.Expr]:
         """Source and column of `a.b`, which may as well be a field of the column `a`."""

@@ -50,6 +50,7 @@ class Code:
     DOT = 21
     NAME = 22
     SIGN = 23
+    COLON = 24
 
 
 _CODES: dict[int, Iterable[TokenType]] = {
@@ -84,6 +85,7 @@ _CODES: dict[int, Iterable[TokenType]] = {
     Code.VAR: (TokenType.VAR,),
     Code.IDENTIFIER: (TokenType.IDENTIFIER,),
     Code.DOT: (TokenType.DOT,),
+    Code.COLON: (TokenType.COLON, TokenType.DCOLON),
     Code.CONSTANT: (TokenType.NULL, TokenType.TRUE, TokenType.FALSE),
 }
 
@@ -97,6 +99,7 @@ def _table() -> bytes:
 
 
 _TABLE = _table()
+_COMMA = bytes((Code.COMMA,))
 
 _COMMANDS_DEEP = 3  # EXPLAIN ANALYZE EXECUTE …; each level is tokenized anew
 # Words between EXPLAIN and the statement it explains, over the dialects we meet.
@@ -117,6 +120,7 @@ class Lexed:
         statements: how many statements there are.
         is_command: sqlglot has no tree for it.
         explained: how many leading tokens are EXPLAIN and its options.
+        has_items: there is a list that holds more than literals.
     """
 
     text: str
@@ -126,6 +130,7 @@ class Lexed:
     statements: int = 0
     is_command: bool = False
     explained: int = 0
+    has_items: bool = False
 
 
 def lex(text: str, dialect: SqlDialect) -> Lexed:
@@ -258,12 +263,15 @@ def _shorten_lists(lexed: Lexed) -> None:
         if code not in (Code.IN, Code.VALUES):
             continue
         row = _row(codes, index)
-        if row is not None and code == Code.IN:
+        if row is None:
+            lexed.has_items = True
+        elif code == Code.IN:
             kept += (*tokens[index : row.first_end], tokens[row.end])
             index = row.end + 1
-        elif row is not None:
+        else:
             kept += tokens[index : row.end + 1]
             index = _rows_end(codes, row) + 1
+            lexed.has_items = lexed.has_items or codes[index : index + 1] == _COMMA
     if len(kept) < len(tokens):
         lexed.tokens, lexed.codes = kept, codes_of(kept)
 

@@ -30,6 +30,8 @@ def link(bound: Bound, dialect: SqlDialect) -> None:
 def canonical_names(bound: Bound) -> dict[int, str]:
     """Position of an identifier in the text → the canonical name of the alias it is."""
     names: dict[int, str] = {}
+    if not bound.aliases:
+        return names
     counts = dict.fromkeys(_LETTERS.values(), 0)
     definitions = sorted(
         {start_of(node): kind for node, kind in bound.aliases if start_of(node) >= 0}.items()

@@ -52,9 +52,12 @@ _SIGN_FOLLOWS = _VALUE_FOLLOWS | {
 }
 _PUNCTUATION = frozenset({Code.L_PAREN, Code.R_PAREN, Code.COMMA})
 _SILENT = frozenset({Code.SIGN, Code.DOT})
+_OPENING = frozenset({Code.L_PAREN, Code.L_BRACKET})
+_NO_SPACE_BEFORE = frozenset(
+    {Code.COMMA, Code.R_PAREN, Code.R_BRACKET, Code.DOT, Code.COLON, Code.SEMICOLON}
+)
+_NO_SPACE_AFTER = frozenset({Code.L_PAREN, Code.L_BRACKET, Code.DOT, Code.COLON})
 _SPELLING = {TokenType.NEQ: "<>", TokenType.EQ: "="}
-_NO_SPACE_BEFORE = frozenset({",", ")", "]", ".", "::", ";", ":"})
-_NO_SPACE_AFTER = frozenset({"(", "[", ".", "::", ":"})
 
 
 @dataclass(slots=True)
@@ -85,7 +88,7 @@ class _Pieces:
 def render(lexed: Lexed, spelling: Spelling, dialect: SqlDialect) -> str:
     """The template of a statement."""
     pieces = _pieces(lexed, spelling, dialect)
-    if Code.IN in lexed.codes or Code.VALUES in lexed.codes:
+    if lexed.has_items:
         _shorten_lists(pieces)
     return _laid_out(pieces)
 
@@ -208,11 +211,12 @@ def _keep_distinct(pieces: _Pieces, start: int, end: int) -> None:
 
 def _laid_out(pieces: _Pieces) -> str:
     out: list[str] = []
-    before, is_glued = 0, True
+    before = Code.L_PAREN
     for text, code in zip(pieces.texts, pieces.codes, strict=True):
-        is_call = before == Code.NAME and code in (Code.L_PAREN, Code.L_BRACKET)
-        if not (is_glued or is_call or text in _NO_SPACE_BEFORE):
-            out.append(" ")
-        out.append(text)
-        before, is_glued = code, text in _NO_SPACE_AFTER
+        is_glued = before in _NO_SPACE_AFTER or code in _NO_SPACE_BEFORE
+        if is_glued or (before == Code.NAME and code in _OPENING):
+            out.append(text)
+        else:
+            out.append(" " + text)
+        before = code
     return "".join(out)

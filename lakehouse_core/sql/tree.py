@@ -46,13 +46,13 @@ class Tree:
         root: the tree; literals are tags, but for those with meaning.
         kept: numbers of the literals with meaning.
         intervals: numbers of those among them that stand in an interval.
-        identifiers: every identifier that has a position in the text.
+        names: where an identifier begins in the text → how templates spell it.
     """
 
     root: exp.Expr
     kept: set[int] = field(default_factory=set)
     intervals: set[int] = field(default_factory=set)
-    identifiers: list[exp.Expr] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
 
 
 def parse(lexed: Lexed, dialect: SqlDialect) -> Tree | None:
@@ -67,7 +67,7 @@ def parse(lexed: Lexed, dialect: SqlDialect) -> Tree | None:
     if root is None or isinstance(root, exp.Command):
         return None
     tree = Tree(root)
-    seen = _place_literals(tree, lexed)
+    seen = _place_literals(tree, lexed, dialect)
     if len(seen) < lexed.codes.count(Code.LITERAL, first):
         parsed = {id(token) for token in lexed.tokens[first:]}
         numbers = {n for n, token in enumerate(lexed.literals) if id(token) in parsed}
@@ -100,15 +100,16 @@ def _tagged(lexed: Lexed) -> list[Token]:
     return tagged
 
 
-def _place_literals(tree: Tree, lexed: Lexed) -> set[int]:
+def _place_literals(tree: Tree, lexed: Lexed, dialect: SqlDialect) -> set[int]:
     """Find every tag; put the text back where it has meaning. Returns the numbers found."""
     seen: set[int] = set()
-    count = len(lexed.literals)
+    names, spell, count = tree.names, dialect.spell, len(lexed.literals)
     for node in tree.root.find_all(*_NAMED):
         text: Any = node.args.get("this")
         if node.__class__ is exp.Identifier:
-            if node._meta:
-                tree.identifiers.append(node)
+            meta = node._meta
+            if meta and "start" in meta:
+                names[meta["start"]] = spell(text, bool(node.args.get("quoted")))
             if text[:1] != _TAG:
                 continue
         number = _number_of(text, count) if text.__class__ is str else -1

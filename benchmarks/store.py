@@ -2,10 +2,12 @@
 
     python benchmarks/store.py --json [--rows 1000000] [--stored 0]
 
-Three processes: the owner, a client that writes, and this one, which reads. SQLite's `executemany`
-with the same key and the same rule runs in the same process as our client, on the same rows,
-already turned into tuples for it. Both sides write all rows twice: the second pass must change
-nothing.
+Three processes: the owner, a client that writes, and this one, which reads: rate, errors and
+durations of the last day, as the overview shows them, for all users and for one in turn.
+
+SQLite's `executemany` with the same key and the same rule runs in the same process as our client,
+on the same rows, already turned into tuples for it. Both sides write all rows twice: the second
+pass must change nothing.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from lakehouse_core.config.models import StoreConfig
 from lakehouse_core.store.client import StoreClient
 from lakehouse_core.store.owner import OwnerStore, Tokens
 from lakehouse_core.store.schema import schema_of
+from lakehouse_core.views.filters import Filters
+from lakehouse_core.views.red import red
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
@@ -62,14 +66,6 @@ SELECT ['duckdb', 'spark', 'trino'][i % 3 + 1] AS engine_id,
 FROM (SELECT range AS i, $start + to_microseconds(range * $step) AS moment
   FROM range($first, $last))
 """
-PAGE = """
-SELECT engine_id, date_trunc('hour', submitted_at) AS hour, count(*) AS queries,
-  count(*) FILTER (status = 'failed') AS failed, quantile_cont(elapsed_ms, [0.5, 0.95]) AS elapsed
-FROM query_event
-WHERE submitted_at >= $start AND submitted_at < $end AND statement_kind = $kind
-  AND ($user IS NULL OR user_name = $user)
-GROUP BY ALL ORDER BY ALL
-"""
 
 
 def step(rows: int) -> timedelta:
@@ -98,11 +94,10 @@ def own(store: StoreConfig, tokens: Tokens, ready: Event, ended: Event) -> None:
 
 def write_on(store: StoreConfig, token: str, first: int, written: Any, ended: Event) -> None:
     """Small batches, one after the other, until told to stop."""
-    between = step(first)
+    rows = events(first, first + 300 * LITTLE, step(first))
     with StoreClient(store, token=token, role="writer") as client:
         while not ended.is_set():
-            position = first + written.value
-            client.upsert("query_event", events(position, position + LITTLE, between))
+            client.upsert("query_event", rows.slice(written.value % rows.num_rows, LITTLE))
             written.value += LITTLE
 
 
@@ -157,10 +152,11 @@ def time_pages(client: StoreClient, last: int) -> dict[str, float]:
     end = START + step(last) * last
     spent = []
     for number in range(PAGE_READS):
-        user = None if number % 2 else f"user{number % 50}"
+        filters = Filters(window="24h", user=None if number % 2 else f"user{number % 50}")
         start = time.perf_counter()
-        client.read(PAGE, start=end - timedelta(days=1), end=end, kind="select", user=user)
+        shown = red(client, filters, lambda: end)
         spent.append((time.perf_counter() - start) * 1000)
+        assert shown.total.queries > 0
     cuts = statistics.quantiles(spent, n=20)
     return {"page_p50_ms": round(cuts[9], 1), "page_p95_ms": round(cuts[18], 1)}
 
@@ -205,6 +201,8 @@ def measure(folder: Path, rows: int, stored: int) -> dict[str, float]:
         with StoreClient(store, token=tokens.reader) as client:
             figures["idle"] = time_pages(client, last)["page_p95_ms"]
             writer.start()
+            while not written.value:
+                time.sleep(0.01)
             start = time.perf_counter()
             figures |= time_pages(client, last)
             seconds = time.perf_counter() - start

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
@@ -21,10 +22,11 @@ from lakehouse_core.store import faults
 from lakehouse_core.store.literals import bind
 from lakehouse_core.store.patience import Patience
 from lakehouse_core.store.serve import Role, address
+from lakehouse_core.store.sessions import Sessions
 from lakehouse_core.store.spool import Spool, replay
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 _ASK = "FROM quack_query($address, $text, token => $token)"
 _ANSWER_SECONDS = 60.0
 _BUSY_SECONDS = 60.0
+_GOOD_BYE_SECONDS = 2.0
 _LONGEST_PAUSE_SECONDS = 0.05
 
 
@@ -49,6 +52,7 @@ class StoreClient:
         self._store = store
         self._patience = Patience(_ANSWER_SECONDS)
         self._connection = duck.connect(extensions=("quack",))
+        self._sessions = Sessions(self._connection, self._address, token)
         # A repeated request would only hide that the owner is away.
         self._connection.execute("SET GLOBAL http_retries = 0")
 
@@ -61,10 +65,10 @@ class StoreClient:
         """
         text = bind(sql, params)
         try:
-            return self._ask(text)
+            return self._answer(text, self._sessions.ask)
         except _LostError:
             # The owner may have dropped its connections; a read can be asked again.
-            return self._ask(text)
+            return self._answer(text, self._sessions.ask_afresh)
 
     def upsert(self, table: str, rows: pa.Table) -> int:
         """Insert or replace rows by the table's key; durable when it returns.
@@ -115,7 +119,7 @@ class StoreClient:
             StoreUnavailableError: it does not answer.
         """
         start = time.perf_counter()
-        self._ask("SELECT 1")
+        self.read("SELECT 1")
         return (time.perf_counter() - start) * 1000
 
     def answer_within(self, seconds: float) -> None:
@@ -128,7 +132,9 @@ class StoreClient:
 
     def close(self) -> None:
         """Release connections; what was acknowledged stays."""
-        self._connection.close()
+        with suppress(TimeoutError):
+            # Kept connections say good-bye, which a hanging owner does not hear.
+            Patience(_GOOD_BYE_SECONDS).call(self._connection.close)
 
     def __enter__(self) -> Self:
         return self
@@ -173,14 +179,16 @@ class StoreClient:
                 time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311 no secret
 
     def _ask(self, text: str) -> pa.Table:
+        return self._answer(text, self._ask_once)
+
+    def _ask_once(self, text: str) -> pa.Table:
         values = {"address": self._address, "text": text, "token": self._token}
+        with self._connection.cursor() as cursor:
+            return cursor.execute(_ASK, values).to_arrow_table()
 
-        def ask() -> pa.Table:
-            with self._connection.cursor() as cursor:
-                return cursor.execute(_ASK, values).to_arrow_table()
-
+    def _answer(self, text: str, ask: Callable[[str], pa.Table]) -> pa.Table:
         try:
-            return self._patience.call(ask)
+            return self._patience.call(lambda: ask(text))
         except TimeoutError as error:
             raise StoreUnavailableError(self._away(str(error))) from None
         except duckdb.Error as error:

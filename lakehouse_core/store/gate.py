@@ -4,6 +4,7 @@ Quack calls one SQL function per statement, in a fresh connection, with the conn
 text. The role is the server (port) the connection belongs to. The function answers with the text to
 run, or NULL to refuse:
 
+- both roles: the two questions Quack asks by itself, with empty answers;
 - both roles: one SELECT over the store's tables, with functions that have no side effects;
 - writer: also the commands below, which stand for scripts kept here. A writer never sends SQL that
   writes, so there is no such SQL to check.
@@ -52,9 +53,24 @@ CREATE TABLE gate.main.rules AS SELECT
   $tables AS tables,
   (SELECT list(DISTINCT lower(view_name)) FROM duckdb_views() WHERE internal) AS taken,
   map($servers, $roles) AS roles,
+  map($greetings, $replies) AS greetings,
   map($commands, $patterns) AS patterns,
   map($commands, $scripts) AS scripts
 """
+
+# What Quack itself asks when a database is attached, and what it learns: nothing. Kept connections
+# (sessions.py) are attached databases, but never looked into.
+_GREETINGS = {
+    """SELECT catalog_name, schema_name
+FROM information_schema.schemata
+WHERE catalog_name NOT IN ('system', 'temp')
+ORDER BY ALL""": "SELECT current_database() AS catalog_name, 'main' AS schema_name",
+    """SELECT schema_name, sql, 'table'
+FROM duckdb_tables()
+UNION ALL
+SELECT schema_name, view_name, 'view'
+FROM duckdb_views()""": "SELECT 'main' AS schema_name, '' AS sql, 'table' AS kind WHERE false",
+}
 
 # COPY FROM DATABASE changes settings underway, which are locked; so tables are copied one by one,
 # in one transaction.
@@ -95,6 +111,8 @@ def install(
             "tables": [*TABLES, "schema_version"],
             "servers": list(roles),
             "roles": list(roles.values()),
+            "greetings": list(_GREETINGS),
+            "replies": list(_GREETINGS.values()),
             "commands": list(commands),
             "patterns": list(patterns),
             "scripts": list(scripts),

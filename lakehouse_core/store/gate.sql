@@ -25,6 +25,8 @@ CREATE MACRO gate.main.script_of(word, patterns, scripts) AS
 CREATE MACRO gate.main.authorize(caller_id, text) AS (
   SELECT CASE
     WHEN rules.roles[caller.server_id] IS NULL THEN NULL
+    WHEN rules.greetings[trim(text, E' \n\t')] IS NOT NULL
+    THEN rules.greetings[trim(text, E' \n\t')]
     WHEN gate.main.is_harmless(
       caller.tree, rules.functions, rules.table_functions, rules.tables, rules.taken) THEN text
     WHEN rules.roles[caller.server_id] = 'writer'

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from lakehouse_core.domain.errors import (
     StoreFullError,
     StoreLockedError,
     StoreTooNewError,
+    StoreUnavailableError,
 )
 from lakehouse_core.store.backup import backup, check, restore
 from lakehouse_core.store.batch import prepare
@@ -30,6 +30,7 @@ from lakehouse_core.store.migrate import migrate, schema_version
 from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
 from tests.factories import query_event
+from tests.integration.store.conftest import wait_until
 from tests.integration.store.migrating_process import ROWS, STEPS
 from tests.integration.store.owner_process import READER, WRITER
 
@@ -237,7 +238,7 @@ def test_a_backup_is_one_moment_while_others_write(owner: OwnerProcess, config: 
     writer = subprocess.Popen([sys.executable, "-m", module, *place, "w", "100000", "100"])
     try:
         notes = owner.folder / "w.acknowledged"
-        _wait_for(notes)
+        wait_until(lambda: notes.exists() and notes.read_text() != "")
         saved = [backup(config) for _ in range(3)]
     finally:
         writer.kill()
@@ -245,13 +246,6 @@ def test_a_backup_is_one_moment_while_others_write(owner: OwnerProcess, config: 
     counts = [rows_of(file) for file in saved]
     assert counts == sorted(counts)
     assert all(count % 100 == 0 and count > 0 for count in counts)
-
-
-def _wait_for(file: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not (file.exists() and file.read_text()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_closed_store_is_checked_and_backed_up_too(owner: OwnerProcess, config: Config) -> None:
@@ -323,10 +317,17 @@ def test_a_backup_that_is_damaged_or_too_new_is_refused(
 def test_a_stopped_owner_is_a_time_out_and_not_a_hang(owner: OwnerProcess) -> None:
     owner.start()
     with owner.client("writer") as writer:
-        writer.answer_within(1)
-        os.kill(owner.pid, signal.SIGSTOP)
-        try:
-            assert writer.upsert("query_event", events(5)) == 5
-            assert len(writer.spool.pending()) == 1
-        finally:
-            os.kill(owner.pid, signal.SIGCONT)
+        with owner.client("reader") as reader:
+            assert reader.ping() > 0
+            writer.answer_within(1)
+            reader.answer_within(1)
+            os.kill(owner.pid, signal.SIGSTOP)
+            try:
+                with pytest.raises(StoreUnavailableError, match="no answer within 1 s"):
+                    reader.read("SELECT 1")
+                assert writer.upsert("query_event", events(5)) == 5
+                assert len(writer.spool.pending()) == 1
+                reader.close()
+            finally:
+                os.kill(owner.pid, signal.SIGCONT)
+        wait_until(lambda: writer.spool.pending() == [])

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,7 +37,6 @@ from tests.integration.store.owner_process import READER, WRITER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     import pyarrow as pa
 
@@ -314,6 +314,15 @@ def test_a_backup_that_is_damaged_or_too_new_is_refused(
     assert owner.config.path.read_bytes() == before
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether every thread of a process stands still; the signal takes them one by one."""
+    states = [
+        (task / "stat").read_text().rpartition(")")[2].split()[0]
+        for task in Path(f"/proc/{pid}/task").iterdir()
+    ]
+    return set(states) == {"T"}
+
+
 def test_a_stopped_owner_is_a_time_out_and_not_a_hang(owner: OwnerProcess) -> None:
     owner.start()
     with owner.client("writer") as writer:
@@ -322,6 +331,7 @@ def test_a_stopped_owner_is_a_time_out_and_not_a_hang(owner: OwnerProcess) -> No
             writer.answer_within(1)
             reader.answer_within(1)
             os.kill(owner.pid, signal.SIGSTOP)
+            wait_until(lambda: is_stopped(owner.pid))
             try:
                 with pytest.raises(StoreUnavailableError, match="no answer within 1 s"):
                     reader.read("SELECT 1")

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from lakehouse_core.runtime.rundir import RunDir, processes_of
-from tests.factories import free_port
+from tests.factories import free_port, free_port_pair
 from tests.unit.runtime.machines import fake_java
 from tests.unit.runtime.supervision import wait_for
 from tests.unit.runtime.test_rundir import run_status
@@ -35,7 +35,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
         "LAKEHELM_HOME": str(tmp_path / "home"),
         "LAKEHELM_CACHE": str(tmp_path / "cache"),
         "LAKEHELM_JAVA_DIRS": "",
-        "LAKEHELM__STORE__PORT": str(free_port()),
+        "LAKEHELM__STORE__PORT": str(free_port_pair()),
         "LAKEHELM__ENGINES__TRINO__PORT": str(free_port()),
         **{f"LAKEHELM__{name}": str(free_port()) for name in ports},
     }

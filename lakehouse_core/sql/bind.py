@@ -16,6 +16,8 @@ from lakehouse_core.sql.scope import Output, Relation, Scope, Source
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_BARE = (exp.Table, exp.Values, exp.From)
+
 
 class QueryBinder(ExpressionBinder):
     """Binds queries: CTEs, FROM clauses, SELECT lists, clauses, set operations."""
@@ -33,7 +35,7 @@ class QueryBinder(ExpressionBinder):
             return self._set_operation(node, parent, ctes)
         if isinstance(node, exp.Subquery):
             return self._wrapped(node, parent, ctes)
-        if isinstance(node, exp.Table | exp.Values | exp.From):
+        if isinstance(node, _BARE):
             return self._bare(node, parent, ctes)
         scope = self.new_scope(parent, ctes)
         self.expression(node, Place(scope, "other", None))

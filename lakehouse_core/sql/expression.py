@@ -25,6 +25,21 @@ _ROLES: dict[type[exp.Expr], Role] = {
     exp.Column: "filter_eq",
     exp.In: "filter_in",
 }
+# Tuples, not unions: a union in isinstance() is built anew at every call.
+_CONNECTORS = (exp.And, exp.Or, exp.Xor)
+_WRAPPERS = (exp.Not, exp.Paren)
+_COMPARISONS = (exp.Binary, exp.Between)
+_LISTS = (
+    exp.Group,
+    exp.Order,
+    exp.Ordered,
+    exp.Tuple,
+    exp.Paren,
+    exp.Rollup,
+    exp.Cube,
+    exp.GroupingSets,
+    exp.Sort,
+)
 # What the walk does at a node.
 _LEAF, _COLUMN, _QUERY, _AGGREGATE, _SPECIAL, _PLAIN = range(6)
 _LEAVES = (exp.Literal, exp.Identifier, exp.Var, exp.Star, exp.Null, exp.Boolean, exp.DataType)
@@ -244,7 +259,7 @@ class ExpressionBinder(ABC):
         """Arguments of a table function: only a qualified name is a column for sure."""
         first = len(self.bound.refs)
         self.expression(node, Place(scope, "other", "project"))
-        if not isinstance(node, exp.Func) or isinstance(node, exp.Unnest | exp.Explode):
+        if not isinstance(node, exp.Func) or isinstance(node, (exp.Unnest, exp.Explode)):
             return
         added = self.bound.refs[first:]
         self.bound.refs[first:] = [r for r in added if r.is_qualified or r.scope is not scope]
@@ -257,14 +272,14 @@ class ExpressionBinder(ABC):
         stack: list[exp.Expr] = [node]
         while stack:
             part = stack.pop()
-            if isinstance(part, exp.Literal):
+            if part.__class__ is exp.Column:
+                self._column(part, place)
+            elif isinstance(part, exp.Literal):
                 self._position(part, scope, role)
-            elif isinstance(part, exp.Group | exp.Order | exp.Ordered | exp.Tuple | exp.Paren):
+            elif isinstance(part, _LISTS):
                 stack.extend(children(part))
             elif isinstance(part, exp.Var) and part.name.upper() == "ALL":
                 self.bound.item_uses += [(output, role) for output in scope.relation.outputs]
-            elif isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Sort):
-                stack.extend(children(part))
             else:
                 self.expression(part, place)
 
@@ -280,15 +295,15 @@ class ExpressionBinder(ABC):
         stack = [node]
         while stack:
             part = stack.pop()
-            if isinstance(part, exp.And | exp.Or | exp.Xor):
+            if isinstance(part, _CONNECTORS):
                 stack += [part.expression, part.this]
-            elif isinstance(part, exp.Not | exp.Paren):
+            elif isinstance(part, _WRAPPERS):
                 stack.append(part.this)
             else:
                 self._predicate(part, Place(scope, clause, _role(part)))
 
     def _predicate(self, node: exp.Expr, place: Place) -> None:
-        if not isinstance(node, exp.Binary | exp.Between):
+        if not isinstance(node, _COMPARISONS):
             self.expression(node, place)
             return
         first = len(self.bound.refs)

@@ -90,7 +90,7 @@ class Inspector:
             language = dialect_named(dialect)
         except UnknownDialectError as error:
             return _inspection(_of_unknown_dialect(sql, error))
-        columns = schema if isinstance(schema, Schema | None) else Schema(schema)
+        columns = schema if schema is None or isinstance(schema, Schema) else Schema(schema)
         defaults = Defaults(default_catalog, tuple(default_namespace), columns)
         key = language.masker.full_key(sql)
         fingerprint = self._known(sql, key, language)

@@ -34,8 +34,9 @@ _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _MEANINGFUL_PARENTS = (exp.Group, exp.Ordered, exp.Rollup, exp.Cube)
 # Parts of a table whose literals say what is read.
 _TABLE_PARTS = frozenset({"this", "version", "when", "changes", "rows_from"})
-# Nodes with a text of their own.
-_NAMED = (exp.Literal, exp.Identifier, exp.Var, exp.JSONPathPart)
+_TABLES = (exp.Table, exp.TableFromRows)
+# Nodes that the parser makes from a literal: units, paths.
+_NAMED = (exp.Var, exp.JSONPathPart)
 
 
 @dataclass(slots=True)
@@ -104,7 +105,7 @@ def _place_literals(tree: Tree, lexed: Lexed, dialect: SqlDialect) -> set[int]:
     """Find every tag; put the text back where it has meaning. Returns the numbers found."""
     seen: set[int] = set()
     names, spell, count = tree.names, dialect.spell, len(lexed.literals)
-    for node in tree.root.find_all(*_NAMED):
+    for node in _leaves(tree.root):
         text: Any = node.args.get("this")
         if node.__class__ is exp.Identifier:
             meta = node._meta
@@ -118,6 +119,26 @@ def _place_literals(tree: Tree, lexed: Lexed, dialect: SqlDialect) -> set[int]:
             if _has_meaning(node):
                 _keep(tree, node, number, lexed.literals[number].text)
     return seen
+
+
+def _leaves(root: exp.Expr) -> list[exp.Expr]:
+    """Nodes with a text of their own. Faster than sqlglot's walk, which yields every node."""
+    leaves: list[exp.Expr] = []
+    stack: list[Any] = [root]
+    while stack:
+        node = stack.pop()
+        kind = node.__class__
+        if kind is exp.Identifier or kind is exp.Literal:
+            leaves.append(node)
+        elif kind is list:
+            stack.extend(node)
+        elif kind is bool or kind is str or not isinstance(node, exp.Expr):
+            continue
+        else:
+            if isinstance(node, _NAMED):
+                leaves.append(node)
+            stack.extend(node.args.values())
+    return leaves
 
 
 def _keep(tree: Tree, node: exp.Expr, number: int, text: str) -> None:
@@ -154,7 +175,7 @@ def _is_read(node: exp.Expr) -> bool:
     """Whether a literal says what is read: inside a table function or a time to travel to."""
     parent = node.parent
     while parent is not None and not isinstance(parent, exp.Query):
-        if isinstance(parent, exp.Table | exp.TableFromRows):
+        if isinstance(parent, _TABLES):
             return node.arg_key in _TABLE_PARTS
         node, parent = parent, parent.parent
     return False

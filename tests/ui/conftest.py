@@ -13,9 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from lakehouse_core.config import load_config
 from lakehouse_core.domain.clock import utc_now
-from lakehouse_core.domain.errors import PortTakenError, StoreError
 from tests.e2e.owner import open_owner, write_tokens
-from tests.e2e.stack import wait_for
 from tests.factories import free_port_pair
 from tests.ui import scenario
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from lakehouse_core.config import Config
-    from lakehouse_core.store.owner import OwnerStore
 
 PAGES = ("overview", "query_history", "engines", "tables", "agents", "settings")
 
@@ -50,18 +46,10 @@ class Place:
         """Own the store of this place, as the agents process does."""
         config = load_config(environ={**os.environ, **self.environ}).config
         write_tokens(config)
-        with wait_for("the ports of the store", lambda: _open(config), 60) as owner:
+        with open_owner(config) as owner:
             if filled:
                 scenario.fill(owner, utc_now())
             yield
-
-
-def _open(config: Config) -> OwnerStore | None:
-    """The owner; None while another program of this busy machine has one of the ports."""
-    try:
-        return open_owner(config)
-    except (PortTakenError, StoreError):
-        return None
 
 
 @pytest.fixture(scope="package")

@@ -120,6 +120,9 @@ class ExpressionBinder(ABC):
 
     def table_parts(self, node: exp.Table) -> tuple[str, ...]:
         """The folded parts of a table's name; empty when it is a function."""
+        args = node.args
+        if args.get("db") is None and args["this"].__class__ is exp.Identifier:
+            return (self.name_of(args["this"]),)
         parts = node.parts
         if not all(isinstance(part, exp.Identifier) for part in parts):
             return ()
@@ -153,8 +156,11 @@ class ExpressionBinder(ABC):
 
     def expression(self, node: exp.Expr, place: Place) -> None:
         """Note every column of an expression in the role of its place."""
-        if node.__class__ is exp.Column:  # most of them, and most of the rest are literals
+        kind = node.__class__
+        if kind is exp.Column:  # most of them, and most of the rest are literals
             self._column(node, place)
+            return
+        if kind is exp.Literal:
             return
         stack = [(node, place)]
         actions = self._actions
@@ -221,21 +227,14 @@ class ExpressionBinder(ABC):
         name = self.name_of(ident)
         if source is None and name in place.params:
             return
-        self.bound.refs.append(
-            Ref(
-                name,
-                place.scope,
-                place.clause,
-                place.role,
-                ident,
-                place.item,
-                place.is_inner,
-                None,
-                source,
-                None,
-                source is not None,
-            )
-        )
+        ref = Ref(name, place.scope, place.clause, place.role, ident)
+        if place.item >= 0:
+            ref.item = place.item
+        if place.is_inner:
+            ref.is_inner = True
+        if source is not None:
+            ref.source, ref.is_qualified = source, True
+        self.bound.refs.append(ref)
 
     def _qualified(self, node: exp.Expr, place: Place) -> tuple[Source | None, exp.Expr]:
         """Source and column of `a.b`, which may as well be a field of the column `a`."""
@@ -312,6 +311,8 @@ class ExpressionBinder(ABC):
         for name, value in node.args.items():
             if name != "this" and isinstance(value, exp.Expr):
                 self.expression(value, place)
+        if first == middle or middle == len(self.bound.refs):
+            return
         left = self._own(self.bound.refs[first:middle], place)
         right = self._own(self.bound.refs[middle:], place)
         if left and right:

@@ -51,6 +51,9 @@ class Code:
     NAME = 22
     SIGN = 23
     COLON = 24
+    EQ = 25
+    NEQ = 26
+    HINT = 27
 
 
 _CODES: dict[int, Iterable[TokenType]] = {
@@ -79,6 +82,9 @@ _CODES: dict[int, Iterable[TokenType]] = {
     Code.UNARY: (TokenType.NOT, TokenType.TILDE),
     Code.SIGN: (TokenType.DASH, TokenType.PLUS),
     Code.NESTED_TYPE: (TokenType.ARRAY, TokenType.STRUCT, TokenType.MAP, TokenType.NESTED),
+    Code.EQ: (TokenType.EQ,),
+    Code.NEQ: (TokenType.NEQ,),
+    Code.HINT: (TokenType.HINT,),
     Code.GT: (TokenType.GT,),
     Code.LT: (TokenType.LT,),
     Code.QUERY: (TokenType.SELECT, TokenType.WITH, TokenType.FROM),
@@ -255,23 +261,19 @@ def _shorten_lists(lexed: Lexed) -> None:
     """Keep one literal of `IN (1, 2, 3)` and one row of `VALUES (1, 2), (3, NULL)`."""
     tokens, codes = lexed.tokens, lexed.codes
     kept: list[Token] = []
-    index = 0
-    while index < len(tokens):
-        code = codes[index]
-        kept.append(tokens[index])
-        index += 1
-        if code not in (Code.IN, Code.VALUES):
-            continue
-        row = _row(codes, index)
+    done = 0
+    for index in sorted(positions(codes, Code.IN) + positions(codes, Code.VALUES)):
+        row = _row(codes, index + 1)
         if row is None:
             lexed.has_items = True
-        elif code == Code.IN:
-            kept += (*tokens[index : row.first_end], tokens[row.end])
-            index = row.end + 1
+        elif codes[index] == Code.IN:
+            kept += tokens[done : row.first_end]
+            done = row.end
         else:
-            kept += tokens[index : row.end + 1]
-            index = _rows_end(codes, row) + 1
-            lexed.has_items = lexed.has_items or codes[index : index + 1] == _COMMA
+            kept += tokens[done : row.end + 1]
+            done = _rows_end(codes, row) + 1
+            lexed.has_items = lexed.has_items or codes[done : done + 1] == _COMMA
+    kept += tokens[done:]
     if len(kept) < len(tokens):
         lexed.tokens, lexed.codes = kept, codes_of(kept)
 

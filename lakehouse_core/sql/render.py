@@ -50,14 +50,19 @@ _SIGN_FOLLOWS = _VALUE_FOLLOWS | {
     TokenType.LIMIT,
     TokenType.LIKE,
 }
-_PUNCTUATION = frozenset({Code.L_PAREN, Code.R_PAREN, Code.COMMA})
+_FIXED = {
+    Code.L_PAREN: "(",
+    Code.R_PAREN: ")",
+    Code.COMMA: ",",
+    Code.EQ: "=",
+    Code.NEQ: "<>",
+}
 _SILENT = frozenset({Code.SIGN, Code.DOT})
 _OPENING = frozenset({Code.L_PAREN, Code.L_BRACKET})
 _NO_SPACE_BEFORE = frozenset(
     {Code.COMMA, Code.R_PAREN, Code.R_BRACKET, Code.DOT, Code.COLON, Code.SEMICOLON}
 )
 _NO_SPACE_AFTER = frozenset({Code.L_PAREN, Code.L_BRACKET, Code.DOT, Code.COLON})
-_SPELLING = {TokenType.NEQ: "<>", TokenType.EQ: "="}
 
 
 @dataclass(slots=True)
@@ -112,8 +117,8 @@ def _pieces(lexed: Lexed, spelling: Spelling, dialect: SqlDialect) -> _Pieces:
             code = Code.NAME
         elif code == Code.LITERAL:
             text = spelling.literals.get(start, PLACEHOLDER)
-        elif code in _PUNCTUATION:
-            text = token.text
+        elif code in _FIXED:
+            text = _FIXED[code]
         elif code in _SILENT and _is_part_of_literal(lexed, index, spelling):
             continue
         elif code == Code.CONSTANT and _is_value(lexed, index):
@@ -127,19 +132,16 @@ def _pieces(lexed: Lexed, spelling: Spelling, dialect: SqlDialect) -> _Pieces:
 
 def _word(token: Token, code: int, dialect: SqlDialect, *, is_parsed: bool) -> tuple[str, int]:
     """A token that is neither a literal nor a name the tree knows."""
+    text = token.text
     if code == Code.OTHER:
-        kind = token.token_type
-        if kind == TokenType.HINT:
-            return " ".join(token.text.split()), code
-        text = _SPELLING.get(kind) or token.text.upper()
-        return text, Code.NAME if dialect.type_tokens[kind] else code
-    if code == Code.IDENTIFIER:
-        return dialect.spell(token.text, True), Code.NAME
+        return text.upper(), Code.NAME if dialect.type_tokens[token.token_type] else code
     if code == Code.VAR:
-        if is_parsed:
-            return token.text.upper(), Code.NAME
-        return dialect.spell(token.text, False), Code.NAME
-    return token.text.upper(), code
+        return text.upper() if is_parsed else dialect.spell(text, False), Code.NAME
+    if code == Code.IDENTIFIER:
+        return dialect.spell(text, True), Code.NAME
+    if code == Code.HINT:
+        return " ".join(text.split()), code
+    return text.upper(), code
 
 
 def _is_part_of_literal(lexed: Lexed, index: int, spelling: Spelling) -> bool:

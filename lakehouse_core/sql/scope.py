@@ -14,9 +14,8 @@ Clause = Literal["select", "where", "join", "group", "having", "order", "other"]
 AliasKind = Literal["table", "column", "cte", "window"]
 
 
-@dataclass(slots=True, eq=False)
 class Ref:
-    """One use of a column name.
+    """One use of a column name. Not a dataclass: many are made, and most fields stay as they are.
 
     Attributes:
         name: folded column name.
@@ -24,25 +23,29 @@ class Ref:
         clause: where it stands; decides whether an alias of the SELECT list may be meant.
         role: what is done with it; None when it is only named (the target of an assignment).
         node: its identifier, so that a template can rename it; None when it has no text.
+        source: the source it comes from, once known.
         item: position of the SELECT item it stands in, or -1.
         is_inner: it is an argument of an aggregate or window function.
-        only: the sources it may come from, when the syntax says so (USING, assignments).
-        source: the source it comes from, once known.
-        output: the SELECT item it stands for, when it is not a column of a base table.
         is_qualified: its source is written before it.
+        only: the sources it may come from, when the syntax says so (USING, assignments).
+        output: the SELECT item it stands for, when it is not a column of a base table.
     """
 
-    name: str
-    scope: Scope
-    clause: Clause
-    role: Role | None
-    node: exp.Expr | None = None
     item: int = -1
     is_inner: bool = False
-    only: list[Source] | None = None
-    source: Source | None = None
-    output: Output | None = None
     is_qualified: bool = False
+    only: list[Source] | None = None
+    output: Output | None = None
+
+    def __init__(
+        self, name: str, scope: Scope, clause: Clause, role: Role | None, node: exp.Expr | None
+    ) -> None:
+        self.name = name
+        self.scope = scope
+        self.clause = clause
+        self.role = role
+        self.node = node
+        self.source: Source | None = None
 
 
 @dataclass(slots=True, eq=False)

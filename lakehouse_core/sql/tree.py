@@ -130,6 +130,9 @@ def _leaves(root: exp.Expr) -> list[exp.Expr]:
         kind = node.__class__
         if kind is exp.Identifier or kind is exp.Literal:
             leaves.append(node)
+        elif kind is exp.Column:
+            for part in node.args.values():
+                (leaves if part.__class__ is exp.Identifier else stack).append(part)
         elif kind is list:
             stack.extend(node)
         elif kind is bool or kind is str or not isinstance(node, exp.Expr):

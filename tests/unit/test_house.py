@@ -62,6 +62,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "line", "contract"),
     [

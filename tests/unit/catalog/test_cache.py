@@ -102,6 +102,7 @@ def test_an_unfinished_segment_of_a_killed_process_is_not_read(lake: Lake) -> No
     assert measured(lake, name_of()) == expected
 
 
+@pytest.mark.slow
 def test_segments_of_a_busy_table_are_merged(lake: Lake) -> None:
     table = lake.create()
     for commits in range(1, 41):
@@ -201,6 +202,7 @@ def read_in_child(root: Path, start: Any, answers: Any) -> None:
     answers.put([len(reader.read(name_of()).files.sizes) for _ in range(5)])
 
 
+@pytest.mark.slow
 def test_several_processes_share_the_folder(lake: Lake) -> None:
     table = lake.create()
     for _ in range(20):

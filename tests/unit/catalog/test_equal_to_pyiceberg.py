@@ -42,6 +42,7 @@ def check(lake: Lake, name: str = "t") -> None:
     assert_equal_to_pyiceberg(measured(lake, table), lake.load(table))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["1", "2"])
 def test_appends_deletes_overwrites_and_new_partitioning_written_by_pyiceberg(
     lake: Lake, version: str
@@ -206,6 +207,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
 
 
 # Data first: pyiceberg cannot inspect a snapshot without any manifest.
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     version=st.sampled_from([1, 2, 3]),

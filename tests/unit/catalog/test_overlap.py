@@ -132,6 +132,7 @@ TYPES: list[tuple[Any, st.SearchStrategy[Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "values"), TYPES, ids=lambda one: str(one)[:12])
 @given(data=st.data())
 def test_ranks_follow_the_order_of_the_values(

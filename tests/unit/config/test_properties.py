@@ -62,6 +62,7 @@ def test_any_bytes_are_a_configuration_or_words(folder: Path, raw: bytes) -> Non
     load_or_words(path, {})
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_demo_profile_with_any_value_anywhere_is_a_configuration_or_words(
     folder: Path, repository: Path, data: st.DataObject

@@ -89,6 +89,7 @@ def start_supervisor(tmp_path: Path, run_id: str) -> tuple[subprocess.Popen[byte
     return process, [int(pid) for pid in pids.read_text(encoding="ascii").split()]
 
 
+@pytest.mark.slow
 def test_processes_die_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
     run_id = uuid.uuid4().hex
     process, (one, two, grandchild) = start_supervisor(tmp_path, run_id)

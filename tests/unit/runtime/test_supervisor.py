@@ -233,6 +233,7 @@ def test_engines_left_out_are_in_the_status_with_the_reason(stage: Stage) -> Non
     assert (status.name, status.state, status.detail) == ("trino", "skipped", "needs Java 24")
 
 
+@pytest.mark.slow
 def test_logs_of_earlier_starts_are_kept(stage: Stage, tmp_path: Path) -> None:
     for number in range(7):
         mark = tmp_path / f"mark{number}"

@@ -103,6 +103,7 @@ def test_a_home_in_use_is_named(repository: Path, environ: dict[str, str]) -> No
     assert f"already runs on {environ['LAKEHELM_HOME']} (pid {os.getpid()}" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", [psutil.Process.terminate, psutil.Process.kill])
 def test_a_download_that_is_interrupted_leaves_no_process(
     repository: Path,

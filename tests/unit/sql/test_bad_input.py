@@ -81,6 +81,7 @@ def test_text_without_tokens_is_evened_out() -> None:
     assert first.template == second.template
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", ["trino", "spark", "duckdb"])
 @pytest.mark.parametrize("shape", DEEP, ids=str)
 def test_deep_nesting_ends_in_an_answer(shape: str, dialect: str) -> None:
@@ -96,12 +97,14 @@ def test_moderate_nesting_is_understood() -> None:
     assert (found.error, found.tables) == (None, ("t",))
 
 
+@pytest.mark.slow
 def test_long_lists_are_understood() -> None:
     items = ", ".join(f"'{number}'" for number in range(100_000))
     found = inspect(LIST.format(items=items), "trino")
     assert (found.error, found.template) == (None, "SELECT a FROM t WHERE b IN (?)")
 
 
+@pytest.mark.slow
 def test_oversized_text_is_told_by_its_beginning() -> None:
     rows = ", ".join(f"({number}, 'x')" for number in range(200_000))
     first = inspect(INSERT.format(table="a", rows=rows), "trino")

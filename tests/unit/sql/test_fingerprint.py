@@ -42,6 +42,7 @@ def test_literals_layout_comments_and_case_do_not_matter(
     assert template(changed, dialect) == template(sql, dialect)
 
 
+@pytest.mark.slow
 @given(
     st.lists(NAMES, min_size=6, max_size=6, unique=True),
     st.lists(NAMES, min_size=6, max_size=6, unique=True),

@@ -35,6 +35,7 @@ LISTED = "SELECT a FROM t WHERE b = {n} AND c IN ({items}) /* trace {n} */ LIMIT
 COLUMN = "SELECT x{n} FROM t WHERE a = 1"
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(STATEMENTS),
     st.randoms(use_true_random=False),

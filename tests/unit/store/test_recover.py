@@ -37,6 +37,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "telemetry.duckdb"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_a_file_cut_off_anywhere_is_noticed_and_put_aside(
     place: StoreConfig, sound: Path, seed: int
@@ -89,6 +90,7 @@ def test_the_spool_is_replayed_into_a_rebuilt_store(place: StoreConfig) -> None:
         assert spool.pending() == []
 
 
+@pytest.mark.slow
 def test_a_damaged_log_costs_what_follows_the_damage(
     place: StoreConfig, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

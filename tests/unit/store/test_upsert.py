@@ -169,6 +169,7 @@ def test_wide_types_survive(store: OwnerStore) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_threads_may_write_and_read_at_once(store: OwnerStore) -> None:
     failures: list[BaseException] = []
 
@@ -242,6 +243,7 @@ def table_after(store: OwnerStore, deliveries: Sequence[Sequence[QueryEvent]]) -
     return store.read(ALL)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(data=st.data(), deliveries=BATCHES)
 def test_any_order_and_repetition_of_batches_gives_the_same_table(

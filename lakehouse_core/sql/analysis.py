@@ -19,7 +19,7 @@ from lakehouse_core.sql import limits
 from lakehouse_core.sql.kind import is_statement, kind_of
 from lakehouse_core.sql.lex import Lexed, end_of, lex
 from lakehouse_core.sql.link import canonical_names, link, start_of
-from lakehouse_core.sql.records import Fingerprint
+from lakehouse_core.sql.records import Fingerprint, UnparsedReason
 from lakehouse_core.sql.render import Spelling, quoted, render
 from lakehouse_core.sql.statement import bind
 from lakehouse_core.sql.tree import Tree, interval_form, parse
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # A parser is a program fed with strangers' text: what it raises beyond its own errors is its
 # failure on this text, told in `error`, and no reason to stop.
-_PARSER_FAILURES = (
+PARSER_FAILURES = (
     SqlglotError,
     RecursionError,
     ValueError,
@@ -71,20 +71,22 @@ def analyse(text: str, dialect: SqlDialect) -> Analysis:
     if len(text) > limits.MAX_CHARACTERS:
         # Big statements are inserts and lists: what they begin with tells them apart.
         template = dialect.masker.evened_out(text[:_SHOWN])
-        return _failed(f"{template} …", _too_long(text))
+        return _failed(f"{template} …", _too_long(text), UnparsedReason.TOO_LONG)
     try:
         lexed = lex(text, dialect)
-    except _PARSER_FAILURES as error:
+    except PARSER_FAILURES as error:
         return _failed(
-            dialect.masker.evened_out(text), f"cannot be split into tokens: {_reason(error)}"
+            dialect.masker.evened_out(text),
+            f"cannot be split into tokens: {_message(error)}",
+            UnparsedReason.UNCLOSED,
         )
     problem = _problem(lexed, dialect)
     if problem is None:
         try:
             return _understood(lexed, dialect)
-        except _PARSER_FAILURES as error:
-            problem = _reason(error)
-    return _failed(render(lexed, Spelling(), dialect), problem)
+        except PARSER_FAILURES as error:
+            problem = (_message(error), _class_of(error))
+    return _failed(render(lexed, Spelling(), dialect), *problem)
 
 
 def template_id(template: str) -> TemplateId:
@@ -105,21 +107,23 @@ def squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-def failed(template: str, error: str) -> Fingerprint:
+def failed(template: str, error: str, reason: UnparsedReason) -> Fingerprint:
     """The fingerprint of a text that was not understood."""
-    return Fingerprint(template_id(template), template, StatementKind.OTHER, error)
+    return Fingerprint(template_id(template), template, StatementKind.OTHER, error, reason)
 
 
-def _failed(template: str, error: str) -> Analysis:
-    return Analysis(failed(template, error))
+def _failed(template: str, error: str, reason: UnparsedReason) -> Analysis:
+    return Analysis(failed(template, error, reason))
 
 
-def _problem(lexed: Lexed, dialect: SqlDialect) -> str | None:
+def _problem(lexed: Lexed, dialect: SqlDialect) -> tuple[str, UnparsedReason] | None:
     if lexed.statements == 0:
-        return "empty statement"
+        return "empty statement", UnparsedReason.EMPTY
     if lexed.statements > 1:
-        return f"one statement at a time: found {lexed.statements}"
-    return limits.refusal(lexed, dialect)
+        message = f"one statement at a time: found {lexed.statements}"
+        return message, UnparsedReason.SEVERAL_STATEMENTS
+    refusal = limits.refusal(lexed, dialect)
+    return None if refusal is None else (refusal, UnparsedReason.TOO_COMPLEX)
 
 
 def _understood(lexed: Lexed, dialect: SqlDialect) -> Analysis:
@@ -129,7 +133,8 @@ def _understood(lexed: Lexed, dialect: SqlDialect) -> Analysis:
     if not is_statement(tree.root):
         word = lexed.tokens[0].text[:40]
         template = render(lexed, Spelling(), dialect)
-        return _failed(template, f"not a statement: it starts with {word!r}")
+        message = f"not a statement: it starts with {word!r}"
+        return _failed(template, message, UnparsedReason.NOT_A_STATEMENT)
     bound = bind(tree.root, dialect)
     link(bound, dialect)
     spelling = _spelling(lexed, tree, bound, dialect)
@@ -192,7 +197,16 @@ def _verbatim(token: Token) -> str:
     return token.text if token.token_type == TokenType.NUMBER else quoted(token.text)
 
 
-def _reason(error: BaseException) -> str:
+def _class_of(error: BaseException) -> UnparsedReason:
+    if isinstance(error, RecursionError):
+        return UnparsedReason.TOO_COMPLEX
+    if isinstance(error, TokenError):
+        return UnparsedReason.UNCLOSED
+    is_syntax = isinstance(error, ParseError)
+    return UnparsedReason.SYNTAX if is_syntax else UnparsedReason.PARSER_FAILED
+
+
+def _message(error: BaseException) -> str:
     """One line: what is wrong, and where."""
     if isinstance(error, RecursionError):
         return "nested too deeply to analyse"

@@ -22,7 +22,7 @@ from lakehouse_core.sql.dialect import (
     neutral_dialect,
 )
 from lakehouse_core.sql.mask import Mask, shorten_lists
-from lakehouse_core.sql.records import ColumnUse, Fingerprint, Inspection
+from lakehouse_core.sql.records import ColumnUse, Fingerprint, Inspection, UnparsedReason
 from lakehouse_core.sql.schema import Schema
 from lakehouse_core.sql.tree import interval_form
 from lakehouse_core.sql.usage import Defaults, usage
@@ -76,6 +76,7 @@ class Inspector:
         default_catalog: str | None = None,
         default_namespace: tuple[str, ...] = (),
         schema: Columns | None = None,
+        literals: bool = False,
     ) -> Inspection:
         """Template, tables and columns of a statement; never raises, as `fingerprint`.
 
@@ -85,6 +86,7 @@ class Inspector:
             default_catalog: completes table names that lack their catalog.
             default_namespace: completes table names that lack their namespace.
             schema: table → columns, as far as known; decides what the text leaves open.
+            literals: whether the predicates with their values are wanted, too.
         """
         try:
             language = dialect_named(dialect)
@@ -154,7 +156,7 @@ class Inspector:
 def _of_unknown_dialect(sql: str, error: UnknownDialectError) -> Fingerprint:
     """Without its dialect a text has no sure tokens; sqlglot's own dialect evens it out."""
     template = analyse(sql, neutral_dialect()).fingerprint.template
-    return failed(template, str(error))
+    return failed(template, str(error), UnparsedReason.UNKNOWN_DIALECT)
 
 
 @lru_cache(maxsize=1)
@@ -199,4 +201,5 @@ def _inspection(
         tables,
         columns,
         fingerprint.error,
+        fingerprint.reason,
     )

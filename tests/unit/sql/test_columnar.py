@@ -1,0 +1,89 @@
+"""Columns of texts: every row is right or carries its error, and no row stops its batch."""
+
+from __future__ import annotations
+
+import pickle
+
+import pyarrow as pa
+import pytest
+
+from lakehouse_core.sql import columnar, inspect
+from lakehouse_core.sql.columnar import inspect_batches, inspect_texts
+
+GOOD = "SELECT a FROM t WHERE b = 5"
+BAD = {
+    "empty": b"",
+    "not UTF-8": b"SELECT \xff\xfe FROM \xc3\x28",
+    "NUL": b"SELECT a\x00b FROM t",
+    "deep": b"SELECT " + b"(" * 50_000 + b"1" + b")" * 50_000,
+    "long": b"SELECT a FROM t WHERE b IN (" + b"1," * 2_600_000 + b"1)",
+    "open": b"SELECT 'a",
+    "nonsense": b"selec a from",
+    "several": b"SELECT 1; SELECT 2",
+}
+
+
+def batch(texts: list[bytes | None], dialect: str | None = "trino") -> pa.Table:
+    return pa.table(
+        {
+            "text_id": [str(number) for number in range(len(texts))],
+            "sql_text": pa.array(texts, pa.binary()),
+            "dialect": pa.array([dialect] * len(texts), pa.string()),
+            "default_catalog": ["lake"] * len(texts),
+            "default_namespace": [["demo"]] * len(texts),
+        }
+    )
+
+
+def test_the_schemas_are_the_exported_ones() -> None:
+    for texts in ([], [GOOD.encode()], [None]):
+        found = inspect_texts(batch(texts))
+        assert found.texts.schema == columnar.TEXTS
+        assert found.usage.schema == columnar.USAGE
+        assert found.predicates.schema == columnar.PREDICATES
+        for nested in inspect_batches(iter(batch(texts).to_batches())):
+            assert nested.schema == columnar.NESTED
+
+
+def test_rows_say_what_inspect_says_of_each_text() -> None:
+    found = inspect_texts(batch([GOOD.encode(), b"DELETE FROM s.u WHERE x IN (1, 2)"]))
+    for row, sql in zip(
+        found.texts.to_pylist(), (GOOD, "DELETE FROM s.u WHERE x IN (1, 2)"), strict=True
+    ):
+        alone = inspect(sql, "trino", default_catalog="lake", default_namespace=("demo",))
+        assert row["template_id"] == alone.template_id
+        assert row["template"] == alone.template
+        assert row["statement_kind"] == alone.kind.value
+        assert tuple(row["tables"]) == alone.tables
+        assert (row["error"], row["reason"]) == (None, None)
+    used = {tuple(row.values())[2:] for row in found.usage.to_pylist() if row["text_id"] == "0"}
+    assert used == {("lake.demo.t", "a", "project"), ("lake.demo.t", "b", "filter_eq")}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_row_carries_its_error_and_leaves_the_others_alone(name: str) -> None:
+    found = inspect_texts(batch([GOOD.encode(), BAD[name], GOOD.encode()]))
+    first, bad, last = found.texts.to_pylist()
+    assert first["template_id"] == last["template_id"]
+    assert first["error"] is None
+    assert bad["template_id"]
+    is_understood = name == "NUL"  # a replacement character is a name like any other
+    assert (bad["error"] is None) == (bad["reason"] is None) == is_understood
+    assert set(found.usage.column("text_id").to_pylist()) >= {"0", "2"}
+
+
+def test_missing_text_and_dialect_are_errors_of_their_row() -> None:
+    assert inspect_texts(batch([None])).texts.to_pylist()[0]["reason"] == "empty"
+    unknown = inspect_texts(batch([b"SELECT 1"], None)).texts.to_pylist()[0]
+    assert unknown["reason"] == "unknown_dialect"
+
+
+def test_a_namespace_may_be_a_text_or_missing() -> None:
+    given = {"text_id": ["0"], "sql_text": ["SELECT 1 FROM t"], "dialect": ["duckdb"]}
+    dotted = inspect_texts(pa.table({**given, "default_namespace": ["sales.eu"]}))
+    assert dotted.texts.column("tables").to_pylist() == [["sales.eu.t"]]
+    assert inspect_texts(pa.table(given)).texts.column("tables").to_pylist() == [["t"]]
+
+
+def test_can_be_shipped_to_executors() -> None:
+    assert pickle.loads(pickle.dumps(inspect_batches)) is inspect_batches  # noqa: S301 our own

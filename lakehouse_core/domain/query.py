@@ -45,6 +45,9 @@ class StatementKind(StrEnum):
 
 
 Origin = Literal["real", "simulated"]
+# Who tells about a query: a guess of ours, our gateway, the engine's history, or the engine itself
+# at the moment it happened. The store joins what they say into one row (store/fold.py).
+Reporter = Literal["inferred", "gateway", "history", "listener"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +93,7 @@ class QueryEvent:
     gateway_id: str | None = None
     engine_url: str | None = None
     origin: Origin = "real"
+    reporter: Reporter = "history"
 
     def __post_init__(self) -> None:
         """Derive the revision from the status, so that no mapping can forget it."""

@@ -57,6 +57,12 @@ TABLES: dict[str, StoreTable] = {
             stable_time="assessed_at",
             retention_time="assessed_at",
         ),
+        StoreTable(
+            "scan_report", ("report_id",), retention_time="received_at", noise=("received_at",)
+        ),
+        StoreTable(
+            "commit_report", ("report_id",), retention_time="received_at", noise=("received_at",)
+        ),
         StoreTable("agent_run", ("run_id",), retention_time="started_at"),
         StoreTable("watermark", ("source",)),
         StoreTable(

@@ -28,7 +28,7 @@ from lakehouse_core.store.durable import copy_file, sync
 from lakehouse_core.store.faults import first_line
 from lakehouse_core.store.gate import backup_script
 from lakehouse_core.store.literals import identifier, literal
-from lakehouse_core.store.migrate import known_migrations, schema_version
+from lakehouse_core.store.migrate import newest_version, schema_version
 from lakehouse_core.store.recover import backups_of, put_aside, wal_of
 from lakehouse_core.store.spool import Spool
 from lakehouse_core.store.tables import TABLES
@@ -165,7 +165,7 @@ def restore(config: Config, path: Path, clock: Clock = utc_now) -> Restored:
     if not path.is_file():
         raise StoreError(f"There is no backup {path}")
     version = _version_of(path, store.memory_limit)
-    newest = len(known_migrations())
+    newest = newest_version()
     if version > newest:
         raise StoreTooNewError(
             f"Backup {path} has schema version {version}, this Lakehelm knows up to {newest}"

@@ -1,11 +1,13 @@
 """Numbered migrations: each is applied in one transaction together with its `schema_version` row.
 
-A process killed in the middle leaves the store at the version before; the next start goes on. One
-migration cannot alter a table whose rows it has changed: DuckDB wants two for that.
+A process killed in the middle leaves the store at the version before; the next start goes on. What
+a store lacks is applied in order, also a number below its newest: two branches of work may each
+bring theirs. One migration cannot alter a table whose rows it has changed: DuckDB wants two for it.
 """
 
 from __future__ import annotations
 
+import itertools
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,16 +47,21 @@ def known_migrations(folder: Path = _FOLDER) -> tuple[Migration, ...]:
     """The migrations this release carries, in order.
 
     Raises:
-        StoreError: the numbers are not 1, 2, 3, …
+        StoreError: two have one number.
     """
     found = tuple(
         Migration(int(file.stem.partition("_")[0]), file.stem, file.read_text(encoding="utf-8"))
         for file in sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
     )
-    if [step.version for step in found] != list(range(1, len(found) + 1)):
-        names = ", ".join(step.name for step in found)
-        raise StoreError(f"Migrations in {folder} are not numbered 1, 2, 3, …: {names}")
+    for before, after in itertools.pairwise(found):
+        if before.version == after.version:
+            raise StoreError(f"Migrations {before.name} and {after.name} have one number")
     return found
+
+
+def newest_version() -> int:
+    """The version of a store that has every migration of this release."""
+    return max(step.version for step in known_migrations())
 
 
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
@@ -84,10 +91,16 @@ def migrate(
             "upgrade Lakehelm, or restore a backup made before the upgrade "
             "(lakehelm store restore)"
         )
+    applied = _applied(connection) if present else set()
     for step in steps:
-        if step.version > present:
+        if step.version not in applied:
             _apply(connection, step)
     return newest
+
+
+def _applied(connection: duckdb.DuckDBPyConnection) -> set[int]:
+    rows = connection.execute("SELECT version FROM schema_version").fetchall()
+    return {int(version) for (version,) in rows}
 
 
 def _apply(connection: duckdb.DuckDBPyConnection, step: Migration) -> None:

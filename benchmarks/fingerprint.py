@@ -3,9 +3,9 @@
     python benchmarks/fingerprint.py --json
 
 Known: a template seen before, with literals never seen before. New: a template never seen before,
-so a full parse. Stream: events over repeated templates, inspected with and without memory. Times
-are CPU seconds of this process (it has one thread), best of many short passes: what one core can
-do when nobody disturbs it.
+so a full parse. Literals: known texts with the predicates and values of each. Stream: events over
+repeated templates, inspected with and without memory. Times are CPU seconds of this process (it
+has one thread), best of many short passes: what one core can do when nobody disturbs it.
 Corpora: short BI statements (tests/golden/corpus.sql), TPC-H, TPC-DS.
 """
 
@@ -19,6 +19,7 @@ import os
 import random
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,15 +110,16 @@ def best(one_pass: Callable[[], float], seconds: float) -> float:
     return found
 
 
-def known(texts: Sequence[Text], seconds: float) -> float:
+def known(texts: Sequence[Text], seconds: float, *, literals: bool = False) -> float:
     inspector = Inspector()
+    call = partial(inspector.inspect, literals=literals)
     for dialect, sql in texts:
-        inspector.inspect(sql, dialect)
+        call(sql, dialect)
     numbers = itertools.count(100)
 
     def one_pass() -> float:
         number = next(numbers)
-        return per_second([with_new_literals(text, number) for text in texts], inspector.inspect)
+        return per_second([with_new_literals(text, number) for text in texts], call)
 
     return best(one_pass, seconds)
 
@@ -173,6 +175,7 @@ def run(seconds: float, events: int) -> dict[str, Any]:
             "statements": len(texts),
             "mean_characters": sum(len(sql) for _, sql in texts) / len(texts),
             "known_texts_per_second": known(texts, seconds),
+            "known_texts_with_literals_per_second": known(texts, seconds, literals=True),
             "new_texts_per_second": new(texts, seconds),
             "new_texts_with_usage_per_second": new(texts, seconds, usage=True),
             "sqlglot_parse_alone_per_second": parsed(texts, seconds),
@@ -182,6 +185,7 @@ def run(seconds: float, events: int) -> dict[str, Any]:
     streamed = stream(everything, events, seconds)
     figures = {
         "known_texts_per_second": known(everything, seconds),
+        "known_texts_with_literals_per_second": known(everything, seconds, literals=True),
         "new_texts_per_second": new(typical, seconds),
         "stream_ratio": streamed["analysing_each_per_second"] / streamed["remembered_per_second"],
     }

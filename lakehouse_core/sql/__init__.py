@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 from lakehouse_core.sql.dialect import dialect_names
 from lakehouse_core.sql.inspector import Inspector, default_inspector
-from lakehouse_core.sql.records import ColumnUse, Fingerprint, Inspection, Role
+from lakehouse_core.sql.records import (
+    ColumnUse,
+    Fingerprint,
+    Inspection,
+    LiteralValue,
+    Predicate,
+    Role,
+    UnparsedReason,
+)
 from lakehouse_core.sql.schema import Schema
 
 if TYPE_CHECKING:
@@ -21,8 +29,11 @@ __all__ = [
     "Fingerprint",
     "Inspection",
     "Inspector",
+    "LiteralValue",
+    "Predicate",
     "Role",
     "Schema",
+    "UnparsedReason",
     "dialect_names",
     "fingerprint",
     "inspect",
@@ -41,6 +52,7 @@ def inspect(
     default_catalog: str | None = None,
     default_namespace: tuple[str, ...] = (),
     schema: Columns | None = None,
+    literals: bool = False,
 ) -> Inspection:
     """Template, tables and columns of a statement, through the inspector this process shares.
 
@@ -53,4 +65,5 @@ def inspect(
         default_catalog=default_catalog,
         default_namespace=default_namespace,
         schema=schema,
+        literals=literals,
     )

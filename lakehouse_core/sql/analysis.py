@@ -57,12 +57,14 @@ class Analysis:
         bound: the bound names; None when the statement was not understood or has none.
         ends: where each literal ends in the text.
         kept: numbers of the literals that are part of the template, and how they are compared.
+        lexed: its tokens; None when it has no tree.
     """
 
     fingerprint: Fingerprint
     bound: Bound | None = None
     ends: tuple[int, ...] = ()
     kept: tuple[tuple[int, bool], ...] = ()
+    lexed: Lexed | None = None
 
 
 def analyse(text: str, dialect: SqlDialect) -> Analysis:
@@ -150,6 +152,7 @@ def _analysis(lexed: Lexed, tree: Tree | None, bound: Bound | None, template: st
         bound,
         tuple(end_of(token) for token in lexed.literals),
         tuple((number, number in intervals) for number in sorted(kept)),
+        lexed if tree else None,
     )
 
 

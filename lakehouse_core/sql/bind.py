@@ -111,13 +111,36 @@ class QueryBinder(ExpressionBinder):
 
     def add_join(self, join: exp.Expr, scope: Scope) -> None:
         """Make the right side of a join visible and bind its condition."""
-        before = len(scope.sources)
+        before, first = len(scope.sources), len(self.bound.conditions)
         self.add_source(join.this, scope)
         condition = join.args.get("on")
         if condition is not None:
             self.condition(condition, scope, "join")
+        if join.args.get("side") or join.args.get("kind"):
+            self._outer(join, scope, before, first)
         for ident in join.args.get("using") or ():
             self._using(ident, scope, before)
+
+    def _outer(self, join: exp.Expr, scope: Scope, before: int, first: int) -> None:
+        """An outer join keeps the rows of one side whatever its condition says."""
+        left, right = scope.sources[:before], scope.sources[before:]
+        side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
+        if side in ("RIGHT", "FULL"):
+            for source in left:
+                source.is_nullable = True
+        if side in ("LEFT", "FULL") and kind not in ("SEMI", "ANTI"):
+            for source in right:
+                source.is_nullable = True
+        if kind == "ANTI" or (side == "LEFT" and kind != "SEMI"):
+            self.only_prune(first, scope, right)
+        elif side in ("RIGHT", "FULL"):
+            self.only_prune(first, scope, left if side == "RIGHT" else [])
+
+    def only_prune(self, first: int, scope: Scope, sources: list[Source]) -> None:
+        """Conditions of a scope from a number on spare the rows of these sources only."""
+        for condition in self.bound.conditions[first:]:
+            if condition.scope is scope:
+                condition.prunes = sources
 
     # --- queries -----------------------------------------------------------------------------
 
@@ -163,7 +186,9 @@ class QueryBinder(ExpressionBinder):
             self.clause(distinct.args["on"], scope, "group", "group")
         for name in ("having", "qualify"):
             if args.get(name) is not None:
+                first = len(self.bound.conditions)
                 self.condition(args[name].this, scope, "having")
+                self.only_prune(first, scope, [])
         for name in ("prewhere", "connect"):
             if args.get(name) is not None:
                 self.expression(args[name], Place(scope, "where", "filter_range"))
@@ -174,6 +199,7 @@ class QueryBinder(ExpressionBinder):
                 self.clause(args[name], scope, "order", "order")
         for name in ("limit", "offset"):
             if args.get(name) is not None:
+                scope.is_barrier = True
                 self.expression(args[name], Place(scope, "other", None))
 
     def _item(self, node: exp.Expr, item: int, scope: Scope) -> None:
@@ -191,11 +217,14 @@ class QueryBinder(ExpressionBinder):
         first = len(self.bound.refs)
         self.expression(inner, Place(scope, "select", "project", item))
         refs = [r for r in self.bound.refs[first:] if r.scope is scope and not r.is_inner]
+        is_plain = inner.__class__ is exp.Column
         for ident in idents:
             self.bound.aliases.append((ident, "column"))
-            scope.relation.add(Output(self.name_of(ident), ident, refs, item=item))
+            name = self.name_of(ident)
+            scope.relation.add(Output(name, ident, refs, item=item, is_plain=is_plain))
         if not idents:
-            scope.relation.add(Output(self.output_name(inner), None, refs, item=item))
+            name = self.output_name(inner)
+            scope.relation.add(Output(name, None, refs, item=item, is_plain=is_plain))
 
     def _star(self, node: exp.Expr, scope: Scope) -> None:
         star = node.this if node.__class__ is exp.Column else node

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
-from lakehouse_core.sql.scope import Bound, Comparison, Ref, Scope
+from lakehouse_core.sql.scope import Bound, Comparison, Condition, Ref, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lakehouse_core.sql.dialect import SqlDialect
     from lakehouse_core.sql.records import Role
-    from lakehouse_core.sql.scope import Clause, Relation, Source
+    from lakehouse_core.sql.scope import Clause, Logic, Relation, Source
 
 _QUERIES = (exp.Select, exp.SetOperation, exp.Subquery)
 _ROLES: dict[type[exp.Expr], Role] = {
@@ -27,7 +27,6 @@ _ROLES: dict[type[exp.Expr], Role] = {
 }
 # Tuples, not unions: a union in isinstance() is built anew at every call.
 _CONNECTORS = (exp.And, exp.Or, exp.Xor)
-_WRAPPERS = (exp.Not, exp.Paren)
 _COMPARISONS = (exp.Binary, exp.Between)
 _LISTS = (
     exp.Group,
@@ -202,6 +201,7 @@ class ExpressionBinder(ABC):
             yield node.expression, place
 
     def _window(self, node: exp.Window, place: Place) -> Iterator[tuple[exp.Expr, Place]]:
+        place.scope.is_barrier = True
         roles: dict[str, Role] = {"partition_by": "group", "order": "order"}
         named = node.args.get("alias")
         definition = place.scope.windows.get(self.name_of(named))
@@ -291,30 +291,48 @@ class ExpressionBinder(ABC):
 
     def condition(self, node: exp.Expr, scope: Scope, clause: Clause) -> None:
         """A condition: each predicate gives its columns a role."""
-        stack = [node]
+        stack: list[tuple[exp.Expr, Logic]] = [(node, (False, -1))]
         while stack:
-            part = stack.pop()
+            part, logic = stack.pop()
             if isinstance(part, _CONNECTORS):
-                stack += [part.expression, part.this]
-            elif isinstance(part, _WRAPPERS):
-                stack.append(part.this)
+                logic = self._below(part, logic)
+                stack += [(part.expression, logic), (part.this, logic)]
+            elif isinstance(part, exp.Paren):
+                stack.append((part.this, logic))
+            elif isinstance(part, exp.Not):
+                stack.append((part.this, (not logic[0], logic[1])))
             else:
-                self._predicate(part, Place(scope, clause, _role(part)))
+                self._predicate(part, Place(scope, clause, _role(part)), logic)
 
-    def _predicate(self, node: exp.Expr, place: Place) -> None:
+    def _below(self, node: exp.Expr, logic: Logic) -> Logic:
+        """The logic of both sides of AND, OR, XOR: a negated OR is an AND, and the reverse."""
+        is_conjunction = isinstance(node, exp.Or if logic[0] else exp.And)
+        if is_conjunction or logic[1] >= 0:
+            return logic
+        self.bound.ors += 1
+        return logic[0], self.bound.ors - 1
+
+    def _predicate(self, node: exp.Expr, place: Place, logic: Logic) -> None:
+        refs = self.bound.refs
+        first = len(refs)
         if not isinstance(node, _COMPARISONS):
             self.expression(node, place)
+            middle = end = len(refs)
+        else:
+            self.expression(node.this, place)
+            middle = len(refs)
+            for name, value in node.args.items():
+                if name != "this" and isinstance(value, exp.Expr):
+                    self.expression(value, place)
+            end = len(refs)
+        if first == end:
             return
-        first = len(self.bound.refs)
-        self.expression(node.this, place)
-        middle = len(self.bound.refs)
-        for name, value in node.args.items():
-            if name != "this" and isinstance(value, exp.Expr):
-                self.expression(value, place)
-        if first == middle or middle == len(self.bound.refs):
+        condition = Condition(node, place.scope, refs[first:], middle - first, logic)
+        self.bound.conditions.append(condition)
+        if middle in (first, end):
             return
-        left = self._own(self.bound.refs[first:middle], place)
-        right = self._own(self.bound.refs[middle:], place)
+        left = self._own(refs[first:middle], place)
+        right = self._own(refs[middle:], place)
         if left and right:
             self.bound.comparisons.append(Comparison(left, right))
 

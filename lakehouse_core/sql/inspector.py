@@ -2,7 +2,8 @@
 
 Hot path: the text without its literals and comments is the key (`mask`). Under it lies which
 literals are part of the template, and per value of those the fingerprint. An entry is written only
-when the scan and sqlglot's tokens found the same literals. Usage is worked out once per template.
+when the scan and sqlglot's tokens found the same literals. Usage is worked out once per template;
+predicates know the place of their values in the key, so the values of a known text need no parse.
 """
 
 from __future__ import annotations
@@ -22,13 +23,18 @@ from lakehouse_core.sql.dialect import (
     neutral_dialect,
 )
 from lakehouse_core.sql.mask import Mask, shorten_lists
-from lakehouse_core.sql.records import ColumnUse, Fingerprint, Inspection, UnparsedReason
+from lakehouse_core.sql.predicate import evaluate, shapes_of
+from lakehouse_core.sql.records import Fingerprint, Inspection, UnparsedReason
 from lakehouse_core.sql.schema import Schema
+from lakehouse_core.sql.slots import Slots, as_shortened, as_written, raw_of, shortened
 from lakehouse_core.sql.tree import interval_form
-from lakehouse_core.sql.usage import Defaults, usage
+from lakehouse_core.sql.usage import Defaults, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from lakehouse_core.sql.predicate import Shape
+    from lakehouse_core.sql.records import Predicate
 
 Columns = Schema | Mapping[str, "Iterable[str]"]
 
@@ -50,6 +56,26 @@ class _Entry:
     known: dict[tuple[str, ...], Fingerprint] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is asked of a text."""
+
+    dialect: SqlDialect
+    defaults: Defaults
+    literals: bool
+
+    def key(self, fingerprint: Fingerprint) -> tuple[object, ...]:
+        """What the usage of a template depends on."""
+        schema = self.defaults.schema
+        return (
+            fingerprint.template_id,
+            self.dialect.name,
+            self.defaults.catalog,
+            self.defaults.namespace,
+            schema.key if schema else None,
+        )
+
+
 class Inspector:
     """Reads SQL and remembers what it read; one per process is enough."""
 
@@ -57,7 +83,10 @@ class Inspector:
         # sqlglot warns of every command it has no model for; the kind of the statement says so.
         logging.getLogger("sqlglot").setLevel(logging.ERROR)
         self._entries: Cache[tuple[str, str], _Entry] = Cache(cached)
+        # Where literals have meaning, by the key with its lists in full.
+        self._in_full: Cache[tuple[str, str], _Entry] = Cache(cached)
         self._usage: Cache[tuple[object, ...], Inspection] = Cache(cached)
+        self._shapes: Cache[tuple[object, ...], tuple[Shape, ...]] = Cache(cached)
 
     def fingerprint(self, sql: str, dialect: str) -> Fingerprint:
         """The template of a statement; never raises on account of the text or the dialect."""
@@ -66,7 +95,8 @@ class Inspector:
         except UnknownDialectError as error:
             return _of_unknown_dialect(sql, error)
         key = language.masker.full_key(sql)
-        return self._known(sql, key, language) or self._analyse(sql, key, language).fingerprint
+        known = self._known(sql, key, language)
+        return known[0] if known else self._analyse(sql, key, language)[0].fingerprint
 
     def inspect(
         self,
@@ -91,66 +121,125 @@ class Inspector:
         try:
             language = dialect_named(dialect)
         except UnknownDialectError as error:
-            return _inspection(_of_unknown_dialect(sql, error))
+            nothing = _inspection(_of_unknown_dialect(sql, error))
+            return _with_predicates(nothing, ()) if literals else nothing
         columns = schema if schema is None or isinstance(schema, Schema) else Schema(schema)
-        defaults = Defaults(default_catalog, tuple(default_namespace), columns)
-        key = language.masker.full_key(sql)
-        fingerprint = self._known(sql, key, language)
-        if fingerprint is not None:
-            remembered = self._usage.get(_usage_key(fingerprint, language, defaults))
-            if remembered is not None:
-                return remembered
-        return self._used(self._analyse(sql, key, language), language, defaults)
+        wanted = _Wanted(
+            language, Defaults(default_catalog, tuple(default_namespace), columns), literals
+        )
+        full_key = language.masker.full_key(sql)
+        found = self._remembered(sql, full_key, wanted)
+        return self._used(sql, full_key, wanted) if found is None else found
 
-    def _used(self, analysis: Analysis, dialect: SqlDialect, defaults: Defaults) -> Inspection:
-        """The inspection of a text whose usage is not known yet."""
-        fingerprint = analysis.fingerprint
-        if fingerprint.error is not None:
-            return _inspection(fingerprint)
-        key = _usage_key(fingerprint, dialect, defaults)
-        inspection = self._usage.get(key)
+    def _remembered(self, sql: str, full_key: str | None, wanted: _Wanted) -> Inspection | None:
+        """The inspection of a text whose key, usage and predicates are known."""
+        known = self._known(sql, full_key, wanted.dialect)
+        if known is None or full_key is None:
+            return None
+        fingerprint, key = known
+        usage_key = wanted.key(fingerprint)
+        inspection = self._usage.get(usage_key)
+        if inspection is None or not wanted.literals:
+            return inspection
+        shapes = self._shapes.get((key, *usage_key))
+        if shapes is None:
+            return None
+        slots = _slots(key, wanted.dialect.masker.mask(sql, full_key))
+        return _with_predicates(inspection, evaluate(shapes, slots))
+
+    def _used(self, sql: str, full_key: str | None, wanted: _Wanted) -> Inspection:
+        """The inspection of a text that must be analysed."""
+        analysis, key = self._analyse(sql, full_key, wanted.dialect)
+        fingerprint, bound = analysis.fingerprint, analysis.bound
+        usage_key = wanted.key(fingerprint)
+        inspection = self._usage.get(usage_key) if fingerprint.error is None else None
+        usage: Usage | None = None
+        if bound is not None and (inspection is None or wanted.literals):
+            usage = Usage(bound, wanted.dialect, wanted.defaults)
         if inspection is None:
-            inspection = _inspection(fingerprint, analysis, dialect, defaults)
-            self._usage.put(key, inspection)
-        return inspection
+            inspection = _inspection(fingerprint, usage)
+            if fingerprint.error is None:
+                self._usage.put(usage_key, inspection)
+        if not wanted.literals:
+            return inspection
+        mask = wanted.dialect.masker.mask(sql, full_key) if key and full_key is not None else None
+        shapes, slots = _shapes(analysis, usage, key, mask)
+        if key is not None:
+            self._shapes.put((key, *usage_key), shapes)
+        return _with_predicates(inspection, evaluate(shapes, slots))
 
     # --- the hot path ------------------------------------------------------------------------
 
-    def _known(self, sql: str, full_key: str | None, dialect: SqlDialect) -> Fingerprint | None:
+    def _known(
+        self, sql: str, full_key: str | None, dialect: SqlDialect
+    ) -> tuple[Fingerprint, str] | None:
+        """The fingerprint and the key it lies under."""
         if full_key is None:
             return None
-        entry = self._entries.get((dialect.name, shorten_lists(full_key)))
+        key = shorten_lists(full_key)
+        entry = self._entries.get((dialect.name, key))
         if entry is None:
             return None
-        if not entry.kept:
-            return entry.known.get(())
-        # Literals are numbered as they stand in the text, so lists count in full.
-        entry = self._entries.get((dialect.name, full_key))
-        if entry is None:
-            return None
-        return entry.known.get(_values(entry.kept, dialect.masker.mask(sql, full_key).literals))
+        values: tuple[str, ...] = ()
+        if entry.kept:
+            # Literals are numbered as they stand in the text, so lists count in full.
+            key = full_key
+            entry = self._in_full.get((dialect.name, key))
+            if entry is None:
+                return None
+            values = _values(entry.kept, dialect.masker.mask(sql, key).literals)
+        fingerprint = entry.known.get(values)
+        return None if fingerprint is None else (fingerprint, key)
 
-    def _analyse(self, sql: str, full_key: str | None, dialect: SqlDialect) -> Analysis:
+    def _analyse(
+        self, sql: str, full_key: str | None, dialect: SqlDialect
+    ) -> tuple[Analysis, str | None]:
+        """The analysis and the key it lies under from now on; None when it has none."""
         analysis = analyse(sql, dialect)
-        if full_key is not None and analysis.fingerprint.error is None:
-            mask = dialect.masker.mask(sql, full_key)
-            # Agreement on where literals end makes the key stand for these tokens.
-            if mask.ends == analysis.ends:
-                self._remember(mask, analysis, dialect)
-        return analysis
+        if full_key is None or analysis.fingerprint.error is not None:
+            return analysis, None
+        mask = dialect.masker.mask(sql, full_key)
+        # Agreement on where literals end makes the key stand for these tokens.
+        is_agreed = mask.ends == analysis.ends
+        return analysis, self._remember(mask, analysis, dialect) if is_agreed else None
 
-    def _remember(self, mask: Mask, analysis: Analysis, dialect: SqlDialect) -> None:
-        key = shorten_lists(mask.full_key)
-        keys = (key, mask.full_key) if analysis.kept else (key,)
-        if len(keys[-1]) > _LONGEST_KEY:
-            return
-        values = _values(analysis.kept, mask.literals)
-        for each in keys:
-            entry = self._entries.get((dialect.name, each))
-            if entry is None or entry.kept != analysis.kept or len(entry.known) >= _MOST_VALUES:
-                entry = _Entry(analysis.kept)
-                self._entries.put((dialect.name, each), entry)
+    def _remember(self, mask: Mask, analysis: Analysis, dialect: SqlDialect) -> str | None:
+        key, kept = shorten_lists(mask.full_key), analysis.kept
+        places = [(self._entries, key)]
+        if kept:
+            places.append((self._in_full, mask.full_key))
+        cache, key = places[-1]
+        if len(key) > _LONGEST_KEY:
+            return None
+        values = _values(kept, mask.literals)
+        for cache, each in places:
+            entry = cache.get((dialect.name, each))
+            if entry is None or entry.kept != kept or len(entry.known) >= _MOST_VALUES:
+                entry = _Entry(kept)
+                cache.put((dialect.name, each), entry)
             entry.known[values] = analysis.fingerprint
+        return key
+
+
+def _shapes(
+    analysis: Analysis, usage: Usage | None, key: str | None, mask: Mask | None
+) -> tuple[tuple[Shape, ...], Slots]:
+    """The predicates' shapes under a key, and the literals of the analysed text."""
+    bound, lexed = analysis.bound, analysis.lexed
+    if usage is None or bound is None or lexed is None:
+        return (), Slots(())
+    count = len(lexed.literals)
+    if key is None or mask is None:
+        slots = Slots([raw_of(token) for token in lexed.literals])
+        return shapes_of(bound, usage, lexed, as_written(count)), slots
+    is_full = key == mask.full_key
+    numbering = as_written(count) if is_full else as_shortened(mask.full_key, count)
+    return shapes_of(bound, usage, lexed, numbering), _slots(key, mask)
+
+
+def _slots(key: str, mask: Mask) -> Slots:
+    is_full = key == mask.full_key
+    return Slots(mask.literals) if is_full else shortened(mask.full_key, mask.literals)
 
 
 def _of_unknown_dialect(sql: str, error: UnknownDialectError) -> Fingerprint:
@@ -172,34 +261,26 @@ def _values(kept: tuple[tuple[int, bool], ...], literals: tuple[str, ...]) -> tu
     )
 
 
-def _usage_key(
-    fingerprint: Fingerprint, dialect: SqlDialect, defaults: Defaults
-) -> tuple[object, ...]:
-    return (
-        fingerprint.template_id,
-        dialect.name,
-        defaults.catalog,
-        defaults.namespace,
-        defaults.schema.key if defaults.schema else None,
-    )
-
-
-def _inspection(
-    fingerprint: Fingerprint,
-    analysis: Analysis | None = None,
-    dialect: SqlDialect | None = None,
-    defaults: Defaults | None = None,
-) -> Inspection:
-    tables: tuple[str, ...] = ()
-    columns: tuple[ColumnUse, ...] = ()
-    if analysis is not None and analysis.bound is not None and dialect and defaults is not None:
-        tables, columns = usage(analysis.bound, dialect, defaults)
+def _inspection(fingerprint: Fingerprint, usage: Usage | None = None) -> Inspection:
     return Inspection(
         fingerprint.template_id,
         fingerprint.template,
         fingerprint.kind,
-        tables,
-        columns,
+        usage.tables() if usage else (),
+        usage.columns() if usage else (),
         fingerprint.error,
         fingerprint.reason,
+    )
+
+
+def _with_predicates(found: Inspection, predicates: tuple[Predicate, ...]) -> Inspection:
+    return Inspection(
+        found.template_id,
+        found.template,
+        found.kind,
+        found.tables,
+        found.columns,
+        found.error,
+        found.reason,
+        predicates,
     )

@@ -127,6 +127,7 @@ class Lexed:
         is_command: sqlglot has no tree for it.
         explained: how many leading tokens are EXPLAIN and its options.
         has_items: there is a list that holds more than literals.
+        lists: first literal that stays of an IN list → the tokens of the whole list.
     """
 
     text: str
@@ -137,6 +138,7 @@ class Lexed:
     is_command: bool = False
     explained: int = 0
     has_items: bool = False
+    lists: dict[int, list[Token]] = field(default_factory=dict)
 
 
 def lex(text: str, dialect: SqlDialect) -> Lexed:
@@ -267,7 +269,10 @@ def _shorten_lists(lexed: Lexed) -> None:
         if row is None:
             lexed.has_items = True
         elif codes[index] == Code.IN:
-            kept += tokens[done : row.first_end]
+            if row.items > 1:
+                lexed.lists[tokens[row.literal_at].start] = tokens[index + 2 : row.end]
+            kept += tokens[done : index + 2]
+            kept += tokens[row.first : row.literal_at + 1]
             done = row.end
         else:
             kept += tokens[done : row.end + 1]
@@ -280,10 +285,18 @@ def _shorten_lists(lexed: Lexed) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A bracket that holds only literals: its `)`, the end of its first item, how many items."""
+    """A bracket that holds only literals.
+
+    Attributes:
+        end: its `)`.
+        first: where the item begins that stays: the first one that is no NULL, TRUE or FALSE.
+        literal_at: the literal of that item.
+        items: how many there are.
+    """
 
     end: int
-    first_end: int
+    first: int
+    literal_at: int
     items: int
 
 
@@ -291,16 +304,18 @@ def _row(codes: bytes, start: int) -> _Row | None:
     """The row that opens at `start`, if everything in it is a literal."""
     if start >= len(codes) or codes[start] != Code.L_PAREN:
         return None
-    index, items, first_end = start + 1, 0, 0
+    index, items, first, literal_at = start + 1, 0, 0, 0
     while index + 1 < len(codes):
+        begin = index
         index += codes[index] == Code.SIGN
         if index + 1 >= len(codes) or codes[index] not in (Code.LITERAL, Code.CONSTANT):
             return None
+        if not literal_at and codes[index] == Code.LITERAL:
+            first, literal_at = begin, index
         index += 1
         items += 1
-        first_end = first_end or index
         if codes[index] == Code.R_PAREN:
-            return _Row(index, first_end, items)
+            return _Row(index, first, literal_at, items) if literal_at else None
         if codes[index] != Code.COMMA:
             return None
         index += 1

@@ -42,7 +42,7 @@ _BLOCK = r"(?<=/)\*(?!\+)(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/()"
 _OPEN_BLOCK = r"(?<=/)\*()"
 
 # `IN (?, ?, ?)` and rows of `VALUES (?, ?), (?, ?)` count as one.
-_LISTS = re.compile(
+LISTS = re.compile(
     r"\x00(?i:(?<=[\s)]in \(\x00)|(?<=[\s)]in\(\x00))"
     r"(?:\s*+,\s*+(?:[+-]?+\x00|(?i:null|true|false)))++(?=\s*+\))"
     r"|\x00(?i:(?<=[\s)]values \(\x00)|(?<=[\s)]values\(\x00))"
@@ -133,7 +133,7 @@ class Masker:
 
 def shorten_lists(full_key: str) -> str:
     """A masked text in which a list of literals counts as one literal."""
-    return _LISTS.sub(_shortened, full_key)
+    return LISTS.sub(_shortened, full_key)
 
 
 def _shortened(match: re.Match[str]) -> str:

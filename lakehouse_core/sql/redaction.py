@@ -26,6 +26,8 @@ MASK = "***"
 _SUSPICIOUS = ("passw", "pwd", "secret", "token", "credential", "key", "://")
 _WORDS = ("password", "passwd", "secret", "token", "credential")
 _WORD_PARTS = frozenset({"key", "pwd", "pass"})
+_SECRET_PARTS = frozenset({"pwd", "pass", "passphrase", "apikey", "pin"})
+_SECRET_KEYS = frozenset({"api", "access", "private", "encryption", "auth", "signing", "master"})
 # What a literal holds, not SQL: `user:password@` of a URL, or `password=…` of a connection string.
 _CREDENTIALS = re.compile(
     r"://[^/\s:@]+:[^/\s@]+@|(?:^|[^a-z])(?:password|passwd|pwd|secret|token)[a-z_]*\s*=\s*\S", re.I
@@ -82,6 +84,23 @@ def is_suspicious(text: str) -> bool:
     """Whether a text might hold a secret at all; cheap, and wrong on the safe side."""
     lowered = text.lower()
     return any(word in lowered for word in _SUSPICIOUS)
+
+
+def holds_credentials(text: str) -> bool:
+    """Whether a literal is itself a connection string with credentials."""
+    is_possible = "=" in text or "://" in text
+    return is_possible and _CREDENTIALS.search(text) is not None
+
+
+def is_secret_column(name: str) -> bool:
+    """Whether the values of a column of this name must not be kept.
+
+    A key alone is no secret: tables are joined and filtered by keys everywhere.
+    """
+    words = re.split(r"[^a-z0-9]+", name.lower())
+    if any(word in name.lower() for word in _WORDS) or not _SECRET_PARTS.isdisjoint(words):
+        return True
+    return "key" in words and not _SECRET_KEYS.isdisjoint(words)
 
 
 def redact(sql: str, dialect: str | None) -> Redacted:

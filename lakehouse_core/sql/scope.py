@@ -58,6 +58,7 @@ class Output:
         refs: columns it is made of, without those that only feed an aggregate.
         parts: outputs it renames or, for a set operation, those of every branch.
         item: its position in the SELECT list.
+        is_plain: it is one column, unchanged.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Output:
     refs: list[Ref] = field(default_factory=list)
     parts: list[Output] = field(default_factory=list)
     item: int = 0
+    is_plain: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -93,12 +95,14 @@ class Source:
         table: parts of the base table's name; None for everything else.
         relation: what it gives; None for a base table.
         ident: the identifier of its alias or, for a CTE without alias, of the CTE.
+        is_nullable: an outer join fills it up with nulls.
     """
 
     name: str
     table: tuple[str, ...] | None = None
     relation: Relation | None = None
     ident: exp.Expr | None = None
+    is_nullable: bool = False
 
     def find(self, name: str) -> Output | None:
         """The output of that name, if the statement's text says there is one."""
@@ -128,6 +132,7 @@ class Scope:
     relation: Relation = field(default_factory=Relation)
     using: dict[str, Source] = field(default_factory=dict)
     windows: dict[str, exp.Expr] = field(default_factory=dict)
+    is_barrier: bool = False  # a condition from outside says nothing about the rows it reads
 
     def add(self, source: Source) -> None:
         """Make a source visible."""
@@ -154,6 +159,35 @@ class Comparison:
     right: list[Ref]
 
 
+class Condition:
+    """One predicate of a condition. Not a dataclass, like `Ref`.
+
+    Attributes:
+        node: the predicate.
+        scope: the scope it stands in.
+        refs: references in it, those of its subqueries too.
+        middle: how many of them stand on its left side; all when it has no sides.
+        is_negated: an odd number of NOTs is around it.
+        or_group: number of the OR around it; -1 outside.
+        prunes: the sources whose rows need not be read unless they fulfil it; None: any.
+    """
+
+    __slots__ = ("is_negated", "middle", "node", "or_group", "prunes", "refs", "scope")
+
+    def __init__(
+        self, node: exp.Expr, scope: Scope, refs: list[Ref], middle: int, logic: Logic
+    ) -> None:
+        self.node = node
+        self.scope = scope
+        self.refs = refs
+        self.middle = middle
+        self.is_negated, self.or_group = logic
+        self.prunes: list[Source] | None = None
+
+
+Logic = tuple[bool, int]  # is negated, number of the OR around it or -1
+
+
 @dataclass(slots=True, eq=False)
 class Bound:
     """A statement whose names are bound as far as its own text goes."""
@@ -161,6 +195,8 @@ class Bound:
     tables: dict[tuple[str, ...], None] = field(default_factory=dict)
     refs: list[Ref] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    ors: int = 0
     scopes: list[Scope] = field(default_factory=list)
     stars: list[Source] = field(default_factory=list)  # base tables read with a star
     item_uses: list[tuple[Output, Role]] = field(default_factory=list)  # ORDER BY 1, GROUP BY ALL

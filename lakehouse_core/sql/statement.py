@@ -78,11 +78,15 @@ class StatementBinder(QueryBinder):
         scope = self.new_scope(None, self.with_ctes(node, None, ctes))
         self.add_source(node.this, scope)
         self.add_source(node.args.get("using"), scope)
+        first = len(self.bound.conditions)
         if node.args.get("on") is not None:
             self.condition(node.args["on"], scope, "join")
+            self.only_prune(first, scope, scope.sources[:1])
         for when in node.args["whens"].expressions:
             if when.args.get("condition") is not None:
+                first = len(self.bound.conditions)
                 self.condition(when.args["condition"], scope, "where")
+                self.only_prune(first, scope, [])
             then = when.args.get("then")
             if isinstance(then, exp.Update):
                 self._assignments(then, scope)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lakehouse_core.sql.lex import Lexed
 
 _TAG = "\ue000"  # a private-use character: no engine's keyword, unit or format contains it
-_NUMBER_TAG = ".25e7"  # not an integer, or the parser would compute with it (array offsets)
+_NUMBER_TAG = ".0250717"  # no integer, or the parser would compute with it; as Decimal shows it
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _MEANINGFUL_PARENTS = (exp.Group, exp.Ordered, exp.Rollup, exp.Cube)
 # Parts of a table whose literals say what is read.
@@ -113,7 +113,7 @@ def _place_literals(tree: Tree, lexed: Lexed, dialect: SqlDialect) -> set[int]:
                 names[meta["start"]] = spell(text, bool(node.args.get("quoted")))
             if text[:1] != _TAG:
                 continue
-        number = _number_of(text, count) if text.__class__ is str else -1
+        number = number_of(text, count) if text.__class__ is str else -1
         if number >= 0:
             seen.add(number)
             if _has_meaning(node):
@@ -150,14 +150,15 @@ def _keep(tree: Tree, node: exp.Expr, number: int, text: str) -> None:
     node.args["this"] = text
     if node.parent.__class__ is exp.Interval:
         tree.intervals.add(number)
+        node.meta["literal"] = number
 
 
-def _number_of(text: str, count: int) -> int:
+def number_of(text: str, count: int) -> int:
     """The number of the literal a text stands for; -1 when it is no tag."""
     if text[:1] == _TAG:
         digits = text[1:]
     elif text.endswith(_NUMBER_TAG):
-        digits = text[: -len(_NUMBER_TAG)].removeprefix("0.")
+        digits = text[: -len(_NUMBER_TAG)].removeprefix("-").removeprefix("0.")
     else:
         return -1
     number = int(digits) if digits.isdecimal() else -1

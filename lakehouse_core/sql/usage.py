@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lakehouse_core.sql.schema import Schema
     from lakehouse_core.sql.scope import Bound, Comparison, Output, Ref
 
-_FILTERS = ("filter_eq", "filter_range", "filter_in")
+FILTERS = ("filter_eq", "filter_range", "filter_in")
 Pair = tuple[str, str]
 
 
@@ -44,34 +44,33 @@ class Defaults:
         return (self.catalog, *named) if self.catalog else named
 
 
-def usage(
-    bound: Bound, dialect: SqlDialect, defaults: Defaults
-) -> tuple[tuple[str, ...], tuple[ColumnUse, ...]]:
-    """Tables and columns of a bound statement, each sorted."""
-    tables = tuple(sorted({defaults.table(parts) for parts in bound.tables}))
-    return tables, _Usage(bound, dialect, defaults).columns()
+class Usage:
+    """What a bound statement uses; every reference is resolved once this is made."""
 
-
-class _Usage:
     def __init__(self, bound: Bound, dialect: SqlDialect, defaults: Defaults) -> None:
         self._bound = bound
         self._defaults = defaults
         self._resolver = Resolver(bound, dialect, self._columns_of)
         self._made_of: dict[int, set[Pair]] = {}
+        self._resolver.resolve()
+        for comparison in bound.comparisons:
+            self._mark_join(comparison)
+
+    def tables(self) -> tuple[str, ...]:
+        """Base tables, sorted."""
+        return tuple(sorted({self._defaults.table(parts) for parts in self._bound.tables}))
 
     def _columns_of(self, table: tuple[str, ...]) -> tuple[str, ...] | None:
         schema = self._defaults.schema
         return None if schema is None else schema.columns(self._defaults.parts(table))
 
     def columns(self) -> tuple[ColumnUse, ...]:
-        self._resolver.resolve()
-        for comparison in self._bound.comparisons:
-            self._mark_join(comparison)
+        """Columns with their roles, sorted."""
         uses = {
             ColumnUse(table, column, ref.role)
             for ref in self._bound.refs
             if ref.role is not None
-            for table, column in self._bases(ref)
+            for table, column in self.bases(ref)
         }
         uses |= {
             ColumnUse(table, column, role)
@@ -97,14 +96,15 @@ class _Usage:
             return
         role: Role = "join"
         for ref in (*comparison.left, *comparison.right):
-            if ref.role in _FILTERS:
+            if ref.role in FILTERS:
                 ref.role = role
 
     def _instance(self, ref: Ref) -> int:
         """Tells sources apart; a reference that is still open is like no other."""
         return id(ref.source) if ref.source is not None else id(ref)
 
-    def _bases(self, ref: Ref) -> set[Pair]:
+    def bases(self, ref: Ref) -> set[Pair]:
+        """Table and column of every base column a reference stands for."""
         if ref.output is not None:
             return self._output_bases(ref.output)
         if ref.source is None:
@@ -128,7 +128,7 @@ class _Usage:
                 if ref.output is not None:
                     inner.append(ref.output)
                 else:
-                    found |= self._bases(ref)
+                    found |= self.bases(ref)
             for other in inner:
                 known = self._made_of.get(id(other))
                 if known is not None:

@@ -60,6 +60,32 @@ def test_rows_say_what_inspect_says_of_each_text() -> None:
     assert used == {("lake.demo.t", "a", "project"), ("lake.demo.t", "b", "filter_eq")}
 
 
+def test_predicates_carry_their_literals() -> None:
+    sql = "SELECT a FROM t WHERE b IN (10, 9, NULL) AND c >= DATE '2024-01-01' AND d = ?"
+    found = inspect_texts(batch([sql.encode()])).predicates
+    rows = {row["column_name"]: row for row in found.to_pylist()}
+    assert rows["b"]["literals"] == [None, "9", "10"]
+    assert (rows["b"]["min_literal"], rows["b"]["max_literal"]) == ("9", "10")
+    assert (rows["b"]["literal_kind"], rows["b"]["has_null"]) == ("number", True)
+    assert (rows["b"]["operator"], rows["b"]["literal_count"]) == ("in", 3)
+    assert (rows["c"]["literal_kind"], rows["c"]["literals"]) == ("date", ["2024-01-01"])
+    assert (rows["d"]["literal_kind"], rows["d"]["literals"]) == ("unknown", [None])
+    assert {row["table_name"] for row in rows.values()} == {"lake.demo.t"}
+
+
+def test_nested_and_flat_say_the_same() -> None:
+    texts = batch([GOOD.encode(), b"SELECT 1", b"SELECT x FROM u WHERE y BETWEEN 1 AND 2"])
+    flat = inspect_texts(texts)
+    nested = pa.Table.from_batches(inspect_batches(iter(texts.to_batches()))).to_pylist()
+    for column, table in (("usage", flat.usage), ("predicates", flat.predicates)):
+        owned = [
+            {"text_id": row["text_id"], "template_id": row["template_id"], **item}
+            for row in nested
+            for item in row[column]
+        ]
+        assert owned == table.to_pylist()
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_row_carries_its_error_and_leaves_the_others_alone(name: str) -> None:
     found = inspect_texts(batch([GOOD.encode(), BAD[name], GOOD.encode()]))

@@ -1,0 +1,84 @@
+"""The Spark session of a run: one of our own, or one on a Spark Connect server."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_jobs.pipeline.plan import Plan
+
+# Executors parse SQL with these; they are pure Python. sqlglot itself must be installed there.
+SHIPPED = ("lakehouse_core/__init__.py", "lakehouse_core/sql", "lakehouse_core/domain")
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    # A batch of texts in Python: few enough rows that megabytes of SQL each do no harm.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "16MB",
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    # Iceberg reads Parquet time stamps as they are; no session's calendar shall change them.
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+}
+OWN_SESSION = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
+
+
+def open_session(plan: Plan) -> SparkSession:
+    """A session as the plan wants it."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 a plan that is wrong needs no Spark
+
+    if plan.remote is not None:
+        spark = SparkSession.builder.remote(plan.remote).getOrCreate()
+        for key, value in (SETTINGS | plan.conf).items():
+            spark.conf.set(key, value)
+        _ship(spark)
+        return spark
+    builder = SparkSession.builder.master(plan.master).appName("lakehelm-pipeline")
+    for key, value in (OWN_SESSION | SETTINGS | plan.conf).items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    if plan.master.startswith("local"):
+        _write_no_checksums(spark)
+    else:
+        _ship(spark)
+    return spark
+
+
+def _ship(spark: SparkSession) -> None:
+    """Send the modules that executors need; they have an interpreter but not our tree."""
+    root = Path(__file__).parents[2]
+    archive = Path(tempfile.mkdtemp(prefix="lakehelm-")) / "lakehelm_sql.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+        for part in SHIPPED:
+            path = root / part
+            for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+                target.write(file, file.relative_to(root))
+        for file in sorted(Path(__file__).parent.glob("*.py")):
+            target.write(file, file.relative_to(root))
+        target.writestr("spark_jobs/__init__.py", "")
+    try:
+        spark.addArtifacts(str(archive), pyfile=True)
+    finally:
+        archive.unlink()
+        archive.parent.rmdir()
+
+
+def _write_no_checksums(spark: SparkSession) -> None:
+    """Spare each file its `.crc` twin, which nobody reads: Parquet has checksums of its own."""
+    java = spark._jvm  # a local session has a JVM of its own
+    context = spark.sparkContext._jsc
+    if java is None:
+        sys.stderr.write("no JVM at hand: files get checksum twins\n")
+        return
+    where = java.java.net.URI.create("file:///")
+    java.org.apache.hadoop.fs.FileSystem.get(where, context.hadoopConfiguration()).setWriteChecksum(
+        False
+    )

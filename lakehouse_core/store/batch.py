@@ -42,12 +42,16 @@ def conform(table: str, rows: pa.Table) -> pa.Table:
 def prepare(table: str, rows: pa.Table) -> pa.Table:
     """The batch as the merge wants it: the table's columns and `_row`, each key once.
 
-    Of rows with one key the highest revision wins, and of those the last.
+    Of rows with one key the highest revision wins, and of those the last. A table that folds
+    takes all of them.
 
     Raises:
         StoreError: as `conform`; nothing was written.
     """
-    batch = _one_per_key(spec_of(table), conform(table, rows))
+    spec = spec_of(table)
+    batch = conform(table, rows)
+    if spec.fold is None:
+        batch = _one_per_key(spec, batch)
     return batch.append_column(ROW_NUMBER, pa.array(range(batch.num_rows), pa.int64()))
 
 

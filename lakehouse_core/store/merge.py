@@ -10,6 +10,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from lakehouse_core.store.batch import ROW_NUMBER
+from lakehouse_core.store.fold import CHANGED, fold_statements
 from lakehouse_core.store.literals import identifier, literal
 from lakehouse_core.store.schema import schema_of
 
@@ -57,9 +58,16 @@ def merge_statements(spec: StoreTable, source: str) -> tuple[str, ...]:
 
     Args:
         spec: the table.
-        source: SQL of a relation with the table's columns and `_row`, each key once.
+        source: SQL of a relation with the table's columns and `_row`, each key once (a table
+            that folds takes a key as often as it comes).
     """
     columns = schema_of(spec.name).names
+    if spec.fold is not None:
+        unchanged = _unchanged(spec, columns)
+        return (
+            turn_statement(spec),
+            *fold_statements(spec, spec.fold, columns, source, unchanged),
+        )
     values = {
         "name": literal(spec.name),
         "table": identifier(spec.name),
@@ -76,15 +84,17 @@ def turn_statement(spec: StoreTable) -> str:
     return _TURN.substitute(name=literal(spec.name))
 
 
-def changed_query(source: str) -> str:
+def changed_query(spec: StoreTable, source: str) -> str:
     """How many rows the merge in this session wrote; run it after the commit."""
+    if spec.fold is not None:
+        return CHANGED
     return _CHANGED.substitute(source=source)
 
 
 def merge_script(spec: StoreTable, source: str) -> str:
     """The whole upsert as one text; its result is the number of rows written."""
     steps = merge_statements(spec, source)
-    return ";\n".join(("BEGIN TRANSACTION", *steps, "COMMIT", changed_query(source)))
+    return ";\n".join(("BEGIN TRANSACTION", *steps, "COMMIT", changed_query(spec, source)))
 
 
 def _equal(name: str) -> str:
@@ -98,6 +108,9 @@ def _unchanged(spec: StoreTable, columns: list[str]) -> str:
         for name in columns
         if name not in ignored
     )
+    if spec.fold is not None:
+        # Never true, but DuckDB cannot know: it would join all stored rows by these columns.
+        return f"({same} OR stored.rowid < 0)"
     if spec.revision is None:
         return same or "true"
     revision = identifier(spec.revision)

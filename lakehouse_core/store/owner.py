@@ -206,14 +206,15 @@ class OwnerStore:
         return sum(self._merge_slice(table, part) for part in batches.slices(prepared))
 
     def _merge_slice(self, table: str, part: pa.Table) -> int:
-        statements = merge_statements(spec_of(table), _BATCH)
+        spec = spec_of(table)
+        statements = merge_statements(spec, _BATCH)
         changed = 0
 
         def work(cursor: duckdb.DuckDBPyConnection) -> None:
             nonlocal changed
             cursor.register(_BATCH, part)
             _run(cursor, statements)
-            row = cursor.execute(changed_query(_BATCH)).fetchone()
+            row = cursor.execute(changed_query(spec, _BATCH)).fetchone()
             changed = int(row[0]) if row else 0
 
         self._in_turn(table, work)

@@ -9,6 +9,23 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Fold:
+    """How reports of several observers about one row are weighed (fold.py).
+
+    Attributes:
+        reporters: who reports, the least trusted first.
+        gateway: columns of which the gateway knows more than any engine, whenever it speaks.
+        outcome: columns that are known to be empty once a query has finished.
+        lists: columns in which an empty list means unknown.
+    """
+
+    reporters: tuple[str, ...]
+    gateway: tuple[str, ...]
+    outcome: tuple[str, ...]
+    lists: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StoreTable:
     """Key and freshness rules of one table.
 
@@ -19,6 +36,7 @@ class StoreTable:
         stable_time: a column that never changes for a key: bounds what an upsert must look at.
         retention_time: rows older than the retention by this column are dropped; None: kept.
         noise: columns that alone do not make a row different (when we looked, not what we saw).
+        fold: rows are put together from several reports; None: a row replaces its namesake.
     """
 
     name: str
@@ -27,7 +45,20 @@ class StoreTable:
     stable_time: str | None = None
     retention_time: str | None = None
     noise: tuple[str, ...] = ()
+    fold: Fold | None = None
 
+
+_GATEWAY_KNOWS = (
+    "dialect", "sql_text", "translated_sql", "statement_kind", "template_id",
+    "user_name", "source", "tags", "workload_group",
+)  # fmt: skip
+
+QUERY_FOLD = Fold(
+    reporters=("inferred", "gateway", "history", "listener"),
+    gateway=_GATEWAY_KNOWS,
+    outcome=("error_class", "error_code", "error_message"),
+    lists=("tags", "snapshot_ids"),
+)
 
 TABLES: dict[str, StoreTable] = {
     table.name: table
@@ -45,6 +76,7 @@ TABLES: dict[str, StoreTable] = {
             revision="revision",
             retention_time="submitted_at",
             noise=("collected_at",),
+            fold=QUERY_FOLD,
         ),
         StoreTable("query_template", ("template_id",), noise=("seen_at",)),
         StoreTable("column_usage", ("template_id", "table_name", "column_name", "role")),

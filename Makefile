@@ -43,7 +43,7 @@ browser: ## Make sure that Chromium is there for the browser test (installs it w
 
 .PHONY: lock
 lock: setup ## Write requirements.txt anew from pyproject.toml (LOCK_ARGS=--upgrade for newer ones)
-	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --extra=dev --allow-unsafe \
+	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --extra=dev --extra=snowflake --allow-unsafe \
 	  --no-emit-find-links --no-emit-index-url --no-emit-trusted-host --strip-extras \
 	  --output-file=requirements.txt $(LOCK_ARGS) pyproject.toml
 

@@ -112,7 +112,13 @@ def _on_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def _enabled(settings: Config) -> list[str]:
-    return [name for name, engine in settings.engines.items() if engine.enabled]
+    from lakehouse_core.config.models import HistoryOnlyEngine  # noqa: PLC0415 keeps --help fast
+
+    return [
+        name
+        for name, engine in settings.engines.items()
+        if engine.enabled and not isinstance(engine, HistoryOnlyEngine)
+    ]
 
 
 def _built(settings: Config) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakehouse_core.config.models import SparkEngine, TrinoEngine
 from lakehouse_core.config.problems import nearest
 
 if TYPE_CHECKING:
@@ -100,11 +101,11 @@ def _listeners(config: Config) -> Iterator[_Listener]:
     yield _Listener(("store", "port"), store.host, store.port, is_ours=True)
     yield _Listener(("store", "port"), store.host, store.port + 1, is_ours=True, note=" (readers)")
     for name, engine in config.engines.items():
-        if engine.type == "duckdb" or not engine.enabled:
-            continue
+        if not isinstance(engine, SparkEngine | TrinoEngine) or not engine.enabled:
+            continue  # nothing of it listens on this machine
         at = ("engines", name)
         yield _Listener((*at, "port"), engine.host, engine.port, engine.managed)
-        if engine.type == "spark":
+        if isinstance(engine, SparkEngine):
             yield _Listener((*at, "ui_port"), engine.host, engine.ui_port, engine.managed)
     gateway, ui = config.gateway, config.ui
     yield _Listener(("gateway", "admin_port"), gateway.host, gateway.admin_port, is_ours=True)

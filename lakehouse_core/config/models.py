@@ -130,7 +130,81 @@ class TrinoEngine(EngineBase):
         return f"{self.scheme}://{_in_url(self.host)}:{self.port}"
 
 
-EngineConfig = Annotated[DuckDBEngine | SparkEngine | TrinoEngine, Field(discriminator="type")]
+class HistoryOnlyEngine(EngineBase):
+    """An engine whose history is read; Lakehelm sends it no statement."""
+
+
+class AthenaEngine(HistoryOnlyEngine):
+    """Amazon Athena: the history of some workgroups of one region.
+
+    Without keys of its own it takes what the AWS tools take: profile, environment, instance role.
+    """
+
+    type: Literal["athena"]
+    region: Text
+    workgroups: Annotated[tuple[Text, ...], Field(min_length=1)] = ("primary",)
+    data_catalog: Text = "AwsDataCatalog"  # what Athena calls the catalog we call `catalog`
+    profile: Text | None = None
+    access_key_id: SecretRef | None = None
+    secret_access_key: SecretRef | None = None
+    session_token: SecretRef | None = None
+    endpoint: Text | None = None
+
+    @property
+    def url(self) -> str:
+        """The console."""
+        return f"https://{self.region}.console.aws.amazon.com/athena/home?region={self.region}"
+
+    @model_validator(mode="after")
+    def _keys_are_whole(self) -> AthenaEngine:
+        if (self.access_key_id is None) != (self.secret_access_key is None):
+            raise ValueError("access_key_id and secret_access_key go together: give both or none")
+        if self.session_token is not None and self.access_key_id is None:
+            raise ValueError("session_token needs access_key_id and secret_access_key")
+        if self.profile is not None and self.access_key_id is not None:
+            raise ValueError("give either profile or access_key_id, not both")
+        return self
+
+
+class SnowflakeEngine(HistoryOnlyEngine):
+    """Snowflake: its ACCOUNT_USAGE views, read with one warehouse as one role."""
+
+    type: Literal["snowflake"]
+    account: Text
+    user: Text
+    role: Text | None = None
+    warehouse: Text | None = None
+    database: Text = "SNOWFLAKE"
+    usage_schema: Text = "ACCOUNT_USAGE"
+    backfill: Interval = timedelta(days=30)
+    password: SecretRef | None = None
+    private_key: SecretRef | None = None  # PEM
+    private_key_passphrase: SecretRef | None = None
+    oauth_token: SecretRef | None = None
+    host: Text | None = None
+    port: Port = 443
+    scheme: Literal["https", "http"] = "https"
+
+    @property
+    def url(self) -> str:
+        """Where the account answers."""
+        host = self.host or f"{self.account}.snowflakecomputing.com"
+        return f"{self.scheme}://{_in_url(host)}" + ("" if self.port == 443 else f":{self.port}")
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> SnowflakeEngine:
+        given = [s for s in (self.password, self.private_key, self.oauth_token) if s is not None]
+        if len(given) != 1:
+            raise ValueError("give exactly one of password, private_key and oauth_token")
+        if self.private_key_passphrase is not None and self.private_key is None:
+            raise ValueError("private_key_passphrase needs private_key")
+        return self
+
+
+EngineConfig = Annotated[
+    DuckDBEngine | SparkEngine | TrinoEngine | AthenaEngine | SnowflakeEngine,
+    Field(discriminator="type"),
+]
 
 
 class CollectConfig(Section):

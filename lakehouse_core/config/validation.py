@@ -38,6 +38,7 @@ _PLAIN_WORDS = {
     "starts with a letter",
     "string_too_short": "must not be empty",
     "string_type": "expected text",
+    "too_short": "must not be empty",
 }
 
 

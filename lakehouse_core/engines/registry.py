@@ -39,10 +39,19 @@ def _open_trino(engine_id: EngineId, engine: Any, config: Config) -> Engine:
     return TrinoAdapter(engine_id, engine, password)
 
 
+def _open_history_only(engine_id: EngineId, engine: Any, config: Config) -> Engine:
+    from lakehouse_core.engines.history_only import HistoryOnlyAdapter  # noqa: PLC0415 as above
+
+    del config
+    return HistoryOnlyAdapter(engine_id, engine)
+
+
 LOADERS: Mapping[str, Callable[[EngineId, Any, Config], Engine]] = {
     "duckdb": _open_duckdb,
     "spark": _open_spark,
     "trino": _open_trino,
+    "athena": _open_history_only,
+    "snowflake": _open_history_only,
 }
 
 

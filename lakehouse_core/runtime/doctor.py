@@ -13,7 +13,12 @@ import duckdb
 
 from lakehouse_core import duck
 from lakehouse_core.config import load_config
-from lakehouse_core.config.models import DuckDBEngine, SparkEngine, TrinoEngine
+from lakehouse_core.config.models import (
+    DuckDBEngine,
+    HistoryOnlyEngine,
+    SparkEngine,
+    TrinoEngine,
+)
 from lakehouse_core.domain.errors import ConfigError, LakehouseError, NotInstalledError
 from lakehouse_core.runtime.artifacts import SPARK_JARS, TRINO_SERVER, cached_path, is_cached
 from lakehouse_core.runtime.java import find_javas, java_for_spark, java_for_trino
@@ -235,6 +240,10 @@ def check_engines(patient: Patient) -> Iterator[Check]:
         match engine:
             case DuckDBEngine():
                 yield Check(id=f"engine-{name}", status="ok", found="embedded")
+                continue
+            case HistoryOnlyEngine():
+                found = "history only: its history is read, nothing is sent to it"
+                yield Check(id=f"engine-{name}", status="ok", found=found)
                 continue
             case SparkEngine():
                 missing = port_answer(engine.host, engine.port)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+from lakehouse_core.config.models import HistoryOnlyEngine
 from lakehouse_core.config.show import settings
 from lakehouse_core.views.rows import records
 
@@ -143,6 +144,8 @@ def store_facts(store: TelemetryStore, path: Path) -> StoreFacts:
 
 
 def _address(engine: EngineConfig) -> str:
+    if isinstance(engine, HistoryOnlyEngine):
+        return engine.url or "unknown"
     host = getattr(engine, "host", None)
     return f"{host}:{getattr(engine, 'port', '')}" if host else "embedded in our processes"
 

@@ -81,8 +81,19 @@ def _duckdb(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Sou
     return JournalSource(journal_settings(name, engine, collect), Understanding(), clock)
 
 
+def _athena(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Source:
+    from collectors.athena.config import athena_settings  # noqa: PLC0415
+    from collectors.athena.source import AthenaSource  # noqa: PLC0415
+    from collectors.understanding import Understanding  # noqa: PLC0415
+    from lakehouse_core.config.secrets import resolve_secret  # noqa: PLC0415
+
+    settings = athena_settings(name, engine, collect, resolve_secret)
+    return AthenaSource(settings, Understanding(), clock)
+
+
 _LOADERS: dict[str, Callable[[str, Any, CollectConfig, Clock], Source]] = {
     "trino": _trino,
     "spark": _spark,
     "duckdb": _duckdb,
+    "athena": _athena,
 }

@@ -291,13 +291,29 @@ def duckdb_source(place: str) -> Source:
     return JournalSource(settings, Understanding(), lambda: NOW)
 
 
+def athena_source(place: str) -> Source:
+    """A source on a region of AWS."""
+    from tests.contract.sources import athena_world  # noqa: PLC0415 its server takes a second
+
+    return athena_world.athena_source(place)
+
+
+def make_athena_world(folder: Path) -> World:
+    """Athena on loopback."""
+    from tests.contract.sources.athena_world import AthenaWorld  # noqa: PLC0415 as above
+
+    return AthenaWorld(folder)
+
+
 SOURCES: dict[str, Callable[[str], Source]] = {
     "trino": trino_source,
     "spark": spark_source,
     "duckdb": duckdb_source,
+    "athena": athena_source,
 }
 WORLDS: dict[str, Callable[[Path], World]] = {
     "trino": TrinoWorld,
     "spark": SparkWorld,
     "duckdb": DuckDBWorld,
+    "athena": make_athena_world,
 }

@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Literal
 
 RunOutcome = Literal["running", "ok", "partial", "failed"]
+CircuitState = Literal["closed", "open", "half-open"]
+RequestState = Literal["waiting", "running", "done", "refused"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,3 +44,58 @@ class DeadLetter:
     seen_at: datetime
     reason: str
     payload: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentState:
+    """What the schedule knows of a job beyond its runs; a row of `agent_state`.
+
+    Attributes:
+        circuit: closed: its source answers; open: it does not, and is left alone until `retry_at`;
+            half-open: one run finds out whether it is back.
+        failures: how often in a row the source did not answer.
+        since: since when the circuit is in this state.
+        reason: why it is not closed, or why the job failed last.
+        retry_at: when a failing job is tried again; None when its interval decides.
+        abandoned: runs that hang and were given up; each holds a thread.
+    """
+
+    agent: str
+    circuit: CircuitState
+    failures: int
+    since: datetime
+    reason: str | None
+    retry_at: datetime | None
+    abandoned: int
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRequest:
+    """A run that somebody asked for; a row of `agent_request`.
+
+    Attributes:
+        taken_at: when the schedule took it up.
+        run_id: the run that served it.
+        answer: how that ended, or why there was none.
+    """
+
+    request_id: str
+    agent: str
+    asked_at: datetime
+    state: RequestState
+    taken_at: datetime | None = None
+    ended_at: datetime | None = None
+    run_id: str | None = None
+    answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentProgress:
+    """How far the present run of a job is; a row of `agent_progress`."""
+
+    agent: str
+    done: int
+    total: int | None  # None: nobody can know
+    unit: str  # what is counted, e.g. rows
+    updated_at: datetime

@@ -6,6 +6,7 @@ run, or NULL to refuse:
 
 - both roles: the two questions Quack asks by itself, with empty answers;
 - both roles: one SELECT over the store's tables, with functions that have no side effects;
+- both roles: `run agent <name>`, which notes the wish that a scheduled job be run at once;
 - writer: also the commands below, which stand for scripts kept here. A writer never sends SQL that
   writes, so there is no such SQL to check.
 
@@ -54,9 +55,24 @@ CREATE TABLE gate.main.rules AS SELECT
   (SELECT list(DISTINCT lower(view_name)) FROM duckdb_views() WHERE internal) AS taken,
   map($servers, $roles) AS roles,
   map($greetings, $replies) AS greetings,
+  $open_commands AS open_commands,
   map($commands, $patterns) AS patterns,
   map($commands, $scripts) AS scripts
 """
+
+# A wish, not a deed: the schedule takes it up. Only jobs it knows, and one waiting wish for each,
+# so that a reader cannot fill the store. The answer is the wish that stands for this job now.
+_RUN_AGENT = """
+INSERT INTO agent_request (request_id, agent, asked_at, state)
+SELECT gen_random_uuid()::VARCHAR, agent, now(), 'waiting' FROM agent_state
+WHERE agent = '{file}' AND NOT EXISTS (
+  SELECT 1 FROM agent_request WHERE agent = '{file}' AND state = 'waiting'
+);
+SELECT request_id, agent, asked_at, state, taken_at, ended_at, run_id, answer FROM agent_request
+WHERE agent = '{file}' ORDER BY asked_at DESC LIMIT 1
+"""
+_AGENT = r"[A-Za-z0-9_.:-]{1,80}"
+_OPEN_COMMANDS = ("run agent",)
 
 # What Quack itself asks when a database is attached, and what it learns: nothing. Kept connections
 # (sessions.py) are attached databases, but never looked into.
@@ -113,6 +129,7 @@ def install(
             "roles": list(roles.values()),
             "greetings": list(_GREETINGS),
             "replies": list(_GREETINGS.values()),
+            "open_commands": list(_OPEN_COMMANDS),
             "commands": list(commands),
             "patterns": list(patterns),
             "scripts": list(scripts),
@@ -131,6 +148,7 @@ def _commands(
     target = literal(f"{store.backups}/{{file}}")
     yield "backup store", _BACKUP, backup_script(connection, target)
     yield "discard backup", _BACKUP, _DISCARD
+    yield "run agent", _AGENT, _RUN_AGENT
 
 
 def backup_script(connection: duckdb.DuckDBPyConnection, target: str) -> str:

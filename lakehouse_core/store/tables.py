@@ -95,7 +95,31 @@ TABLES: dict[str, StoreTable] = {
         StoreTable(
             "commit_report", ("report_id",), retention_time="received_at", noise=("received_at",)
         ),
+        StoreTable("flink_job", ("engine_id", "job_id"), revision="seen_at", noise=("seen_at",)),
+        StoreTable(
+            "flink_slot_time",
+            ("engine_id", "job_id", "started_at"),
+            revision="ended_at",
+            stable_time="started_at",
+            retention_time="ended_at",
+        ),
+        StoreTable(
+            "flink_checkpoint",
+            ("engine_id", "job_id", "checkpoint_id"),
+            revision="revision",
+            stable_time="triggered_at",
+            retention_time="triggered_at",
+        ),
         StoreTable("agent_run", ("run_id",), retention_time="started_at"),
+        StoreTable("agent_state", ("agent",)),
+        StoreTable("agent_request", ("request_id",), retention_time="asked_at"),
+        StoreTable("agent_progress", ("agent",)),
+        StoreTable(
+            "query_hour",
+            ("hour_at", "engine_id", "status", "origin", "duration_class"),
+            stable_time="hour_at",
+            retention_time="hour_at",
+        ),
         StoreTable("watermark", ("source",)),
         StoreTable(
             "dead_letter", ("source", "letter_id"), retention_time="seen_at", noise=("seen_at",)

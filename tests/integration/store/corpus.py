@@ -108,6 +108,12 @@ ABUSES = (
     "backup store /etc/x.partial",
     "backup store telemetry-1.duckdb",
     "discard backup x",
+    # the wish everybody may utter, bent
+    "run agent",
+    "run agent probe now",
+    "run agent probe';DELETE/**/FROM/**/query_event;--",
+    "RUN agent probe",
+    "run store probe",
 )  # fmt: skip
 WRITER_COMMANDS = (
     "merge query_event x.parquet",

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakehouse_core.domain.agent import AgentState
 from lakehouse_core.domain.errors import StoreError, StoreUnavailableError
 from lakehouse_core.store.client import StoreClient
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.views import engines, health, names, queries, red
-from tests.factories import query_event
+from tests.factories import NOW, query_event
 from tests.integration.store.corpus import ABUSES, HONEST, WRITER_COMMANDS
 from tests.integration.store.owner_process import READER, WRITER
 
@@ -50,6 +51,22 @@ def test_no_abuse_passes_the_gate(served: OwnerProcess, role: Role) -> None:
 
 def test_a_reader_may_not_use_the_commands_of_writers(reader: StoreClient) -> None:
     assert [sql for sql in WRITER_COMMANDS if not refused(reader, sql)] == []
+
+
+def test_a_reader_may_wish_for_a_run_of_a_known_job_once(
+    served: OwnerProcess, reader: StoreClient
+) -> None:
+    job = AgentState(
+        agent="collect:trino", circuit="closed", failures=0, since=NOW, reason=None,
+        retry_at=None, abandoned=0, updated_at=NOW,
+    )  # fmt: skip
+    with served.client("writer") as client:
+        client.upsert("agent_state", to_arrow("agent_state", [job]))
+    first, second = (reader.command("run agent collect:trino").to_pylist() for _ in range(2))
+    assert [wish["state"] for wish in first] == ["waiting"]
+    assert second == first
+    assert reader.command("run agent nobody").num_rows == 0
+    assert reader.read("SELECT 1 FROM agent_request").num_rows == 1
 
 
 @pytest.mark.parametrize("role", ["reader", "writer"])

@@ -91,9 +91,20 @@ def _athena(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Sou
     return AthenaSource(settings, Understanding(), clock)
 
 
+def _flink(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Source:
+    from collectors.flink.config import flink_settings  # noqa: PLC0415
+    from collectors.flink.source import FlinkSource  # noqa: PLC0415
+    from collectors.understanding import Understanding  # noqa: PLC0415
+    from lakehouse_core.config.secrets import resolve_secret  # noqa: PLC0415
+
+    password = resolve_secret(engine.password) if engine.password is not None else None
+    return FlinkSource(flink_settings(name, engine, collect, password), Understanding(), clock)
+
+
 _LOADERS: dict[str, Callable[[str, Any, CollectConfig, Clock], Source]] = {
     "trino": _trino,
     "spark": _spark,
     "duckdb": _duckdb,
     "athena": _athena,
+    "flink": _flink,
 }

@@ -11,6 +11,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretStr,
+    StringConstraints,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -201,8 +202,30 @@ class SnowflakeEngine(HistoryOnlyEngine):
         return self
 
 
+class FlinkEngine(HistoryOnlyEngine):
+    """Apache Flink: the jobs and checkpoints of a session or application cluster."""
+
+    type: Literal["flink"]
+    host: Text = "127.0.0.1"
+    port: Port = 8081
+    scheme: Literal["http", "https"] = "http"
+    user: Text | None = None  # of a proxy in front of it; Flink itself asks nobody who he is
+    password: SecretRef | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the JobManager answers."""
+        return f"{self.scheme}://{_in_url(self.host)}:{self.port}"
+
+    @model_validator(mode="after")
+    def _password_has_a_user(self) -> FlinkEngine:
+        if self.password is not None and self.user is None:
+            raise ValueError("password needs user")
+        return self
+
+
 EngineConfig = Annotated[
-    DuckDBEngine | SparkEngine | TrinoEngine | AthenaEngine | SnowflakeEngine,
+    DuckDBEngine | SparkEngine | TrinoEngine | AthenaEngine | SnowflakeEngine | FlinkEngine,
     Field(discriminator="type"),
 ]
 
@@ -222,6 +245,42 @@ class AgentsConfig(Section):
     probe_every: Interval = timedelta(seconds=10)
     health_every: Interval = timedelta(seconds=30)
     retention_every: Interval = timedelta(hours=1)
+
+
+class SparkJobsConfig(Section):
+    """Where our own Spark jobs run: a session of their own on any master, or Spark Connect.
+
+    With `remote` the server's own settings count: it must know the catalogs, and `conf` may hold
+    only what a session may set.
+    """
+
+    master: Text = "local[2]"
+    remote: Text | None = None  # sc://host:port
+    driver_memory: ByteSize = 1536 * 2**20
+    conf: dict[str, SettingText] = {}
+
+
+class PipelineConfig(Section):
+    """The telemetry pipeline: how often, where to, how its tables are kept.
+
+    Attributes:
+        landing: exports wait here; executors on other machines must see the folder too.
+        overlap: how far an export looks back for rows that were written late.
+        compact_after_files: files a table may gain before its small files are put together.
+        expire_after_snapshots: snapshots a table may have before old ones are expired.
+        keep_snapshots: snapshots younger than this are never expired.
+    """
+
+    enabled: bool = True
+    every: Interval = timedelta(minutes=15)
+    timeout: Interval = timedelta(minutes=30)
+    catalog: Name = "lake"
+    namespace: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")] = "ops"
+    landing: FilePath = Path("pipeline/landing")
+    overlap: Interval = timedelta(hours=1)
+    compact_after_files: Count = 24
+    expire_after_snapshots: Count = 60
+    keep_snapshots: Interval = timedelta(days=1)
 
 
 class Threshold(Section):
@@ -322,6 +381,8 @@ class Config(Section):
     engines: dict[Name, EngineConfig]
     collect: dict[Name, CollectConfig] = {}
     agents: AgentsConfig = AgentsConfig()
+    spark: SparkJobsConfig = SparkJobsConfig()
+    pipeline: PipelineConfig = PipelineConfig()
     health: HealthConfig = HealthConfig()
     gateway: GatewayConfig = GatewayConfig()
     ui: UiConfig = UiConfig()

@@ -52,6 +52,7 @@ LOADERS: Mapping[str, Callable[[EngineId, Any, Config], Engine]] = {
     "trino": _open_trino,
     "athena": _open_history_only,
     "snowflake": _open_history_only,
+    "flink": _open_history_only,
 }
 
 

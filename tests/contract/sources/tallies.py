@@ -8,6 +8,7 @@ from tests.contract.sources.worlds import BYTES
 
 if TYPE_CHECKING:
     from lakehouse_core.store.owner import OwnerStore
+    from tests.contract.sources.worlds import World
 
 TOTALS = """
 SELECT count(*) AS queries, count(DISTINCT (engine_id, query_id)) AS keys,
@@ -22,9 +23,9 @@ def totals(store: OwnerStore) -> tuple[int, int, int, int]:
     return (row["queries"], row["keys"], row["bytes"] or 0, row["finished"])
 
 
-def complete(count: int) -> tuple[int, int, int, int]:
+def complete(world: World, count: int) -> tuple[int, int, int, int]:
     """The totals when so many queries were taken, each once and to its end."""
-    return (count, count, count * BYTES, count)
+    return (count, count, count * getattr(world, "bytes_per_query", BYTES), count)
 
 
 def letters(store: OwnerStore) -> list[str]:

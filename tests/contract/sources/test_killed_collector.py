@@ -90,7 +90,7 @@ def test_killed_again_and_again_it_ends_with_every_query_once(kind: str, tmp_pat
         with OwnerStore.at(folder) as store:
             report = run_once(world.source(), store, lambda: NOW, timeout=timedelta(minutes=1))
             assert report.error is None
-            assert totals(store) == complete(queries)
+            assert totals(store) == complete(world, queries)
             assert letters(store) == []
     finally:
         world.close()

@@ -305,15 +305,31 @@ def make_athena_world(folder: Path) -> World:
     return AthenaWorld(folder)
 
 
+def flink_source(place: str) -> Source:
+    """A source on a JobManager."""
+    from tests.contract.sources import flink_world  # noqa: PLC0415 it needs this module
+
+    return flink_world.flink_source(place)
+
+
+def make_flink_world(folder: Path) -> World:
+    """Flink on loopback."""
+    from tests.contract.sources.flink_world import FlinkWorld  # noqa: PLC0415 as above
+
+    return FlinkWorld(folder)
+
+
 SOURCES: dict[str, Callable[[str], Source]] = {
     "trino": trino_source,
     "spark": spark_source,
     "duckdb": duckdb_source,
     "athena": athena_source,
+    "flink": flink_source,
 }
 WORLDS: dict[str, Callable[[Path], World]] = {
     "trino": TrinoWorld,
     "spark": SparkWorld,
     "duckdb": DuckDBWorld,
     "athena": make_athena_world,
+    "flink": make_flink_world,
 }

@@ -32,12 +32,13 @@ def to_observed(
 ) -> Observed:
     """The event of a tracked query as it stands.
 
-    A query runs until nothing more can come in about it: a final row is sent once, complete, and
-    so it does not matter in which order rows reach the store.
+    A final row is sent once, complete. Only where tasks were killed it is sent again when their
+    figures come in; these only grow, and of two final rows the store keeps the greater figures, so
+    it does not matter in which order rows reach it.
     """
     gateway_id, tags = _without_gateway(query.tags)
-    status = QueryStatus(query.status) if query.is_done else QueryStatus.RUNNING
-    ended = query.ended if query.is_done else None
+    status = QueryStatus(query.status) if query.is_over else QueryStatus.RUNNING
+    ended = query.ended if query.is_over else None
     event = QueryEvent(
         engine_id=engine_id,
         query_id=query.key,
@@ -58,7 +59,7 @@ def to_observed(
         rows_returned=query.rows_returned,
         snapshot_ids=tuple(query.snapshots),
         **_measures(query),
-        **(_error(query) if query.is_done else {}),
+        **(_error(query) if query.is_over else {}),
     )
     return Observed(event, application.catalog or default_catalog)
 

@@ -18,6 +18,7 @@ class TrackedQuery:
     sql: str | None = None  # without secrets: it is written down with the position
     has_secret: bool = False
     user: str | None = None
+    session: str | None = None
     client: str | None = None
     tags: list[str] = field(default_factory=list)
     ready: int | None = None
@@ -39,14 +40,23 @@ class TrackedQuery:
     open_tasks: int = 0
 
     @property
-    def is_done(self) -> bool:
-        """Whether no further event can concern it."""
+    def is_over(self) -> bool:
+        """Whether it has ended, and how is known.
+
+        Tasks are not waited for. Those of a query that finished have ended before it; those that a
+        cancellation kills end after everything else, and Spark does not flush its log for them:
+        their end may lie in its buffer until the next query comes.
+        """
         return (
             self.status != "running"
             and (self.is_closed or not self.is_operation)
             and not self.open_executions
-            and self.open_tasks <= 0
         )
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no further event can concern it."""
+        return self.is_over and self.open_tasks <= 0
 
     @property
     def counts(self) -> bool:

@@ -45,6 +45,7 @@ class Tracker:
             "SparkListenerConnectOperationFailed": self._on_failed,
             "SparkListenerConnectOperationCanceled": self._on_cancelled,
             "SparkListenerConnectOperationClosed": self._on_closed,
+            "SparkListenerConnectSessionClosed": self._on_session_closed,
             "SparkListenerSQLExecutionStart": self._on_execution_start,
             "SparkListenerSQLExecutionEnd": self._on_execution_end,
             "SparkListenerStageSubmitted": self._on_stage,
@@ -145,6 +146,7 @@ class Tracker:
             sql=redacted.text or None,
             has_secret=redacted.text != (statement.sql or ""),
             user=event.get("userId") or event.get("userName") or None,
+            session=event.get("sessionId"),
             tags=list(event.get("sparkSessionTags") or ()),
         )
         self.queries[key] = query
@@ -169,9 +171,13 @@ class Tracker:
             query.error = event.get("errorMessage")
 
     def _on_cancelled(self, event: dict[str, Any]) -> None:
+        # Closed may never follow: Spark refuses to post it when the client let go of the operation
+        # between its interruption and its end.
         query = self._operation(event)
-        if query is not None and query.status != "finished":
-            self._end(event, "cancelled")
+        if query is not None:
+            query.is_closed = True
+            if query.status != "finished":
+                self._end(event, "cancelled")
 
     def _on_closed(self, event: dict[str, Any]) -> None:
         query = self._operation(event)
@@ -179,6 +185,17 @@ class Tracker:
             query.is_closed = True
             if query.status == "running":
                 self._end(event, "cancelled")
+
+    def _on_session_closed(self, event: dict[str, Any]) -> None:
+        """Nothing more is posted about the operations of a closed session; what ran was stopped."""
+        ended = int(event["eventTime"])
+        self._see(ended)
+        for query in self.queries.values():
+            if query.session is not None and query.session == event["sessionId"]:
+                query.is_closed = True
+                if query.status == "running":
+                    query.status, query.ended = "cancelled", ended
+                self._touch(query)
 
     def _end(self, event: dict[str, Any], status: str) -> TrackedQuery | None:
         query = self._operation(event)

@@ -146,14 +146,76 @@ def test_the_logs_default_catalog_resolves_unqualified_tables(
 def test_a_query_runs_until_all_about_it_is_known(
     events: list[tuple[str, dict[str, Any]]],
 ) -> None:
-    """Every query gets exactly one final row, wherever the log is cut into batches."""
+    """Every query gets one final row, wherever the log is cut; one whose tasks were killed more."""
     tracker = Tracker(1_000)
-    finals: list[str] = []
+    finals: list[QueryEvent] = []
     for event in events:
         follow(tracker, [event])
         changed = [observe(q, tracker).event for q in tracker.take_changed() if q.counts]
-        finals += [e.query_id for e in changed if e.status.revision == 2]
-    assert len(finals) == len(set(finals)) == 15
+        finals += [e for e in changed if e.status.revision == 2]
+    ended = [e.query_id for e in finals if e.status is not QueryStatus.CANCELLED]
+    assert len(ended) == len(set(ended)) == 14
+    cancelled = [e for e in finals if e.status is QueryStatus.CANCELLED]
+    assert len({e.query_id for e in cancelled}) == 1
+    assert len({(e.submitted_at, e.ended_at, e.error_message) for e in cancelled}) == 1
+    figures = [e.rows_scanned or 0 for e in cancelled]
+    assert figures == sorted(figures)
+    assert figures[-1] == 291_300_000
+
+
+def until(
+    events: list[tuple[str, dict[str, Any]]], last: str
+) -> tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, dict[str, Any]]]]:
+    """The log up to the first event of this name behind the interruption, and the rest."""
+    start = next(n for n, (name, _) in enumerate(events) if name.endswith("OperationCanceled"))
+    end = next(n for n in range(start, len(events)) if events[n][0].endswith(last))
+    return events[: end + 1], events[end + 1 :]
+
+
+def final_rows(tracker: Tracker) -> dict[str, QueryEvent]:
+    found = [observe(q, tracker).event for q in tracker.take_changed() if q.counts]
+    return {e.sql_text or "": e for e in found if e.status.revision == 2}
+
+
+def test_a_cancelled_query_does_not_wait_for_the_end_of_its_killed_tasks(
+    events: list[tuple[str, dict[str, Any]]],
+) -> None:
+    """As logged: the tasks' ends come last, and Spark flushes nothing for them."""
+    flushed, behind = until(events, "SparkListenerJobEnd")
+    tracker = Tracker(1_000)
+    follow(tracker, flushed)
+    (text, event) = next(
+        (t, e) for t, e in final_rows(tracker).items() if e.status is QueryStatus.CANCELLED
+    )
+    assert event.ended_at is not None
+    tracker = Tracker.load(json.loads(json.dumps(tracker.dump())), 1_000)
+    follow(tracker, behind)
+    amended = final_rows(tracker)[text]
+    assert (amended.status, amended.ended_at) == (QueryStatus.CANCELLED, event.ended_at)
+    assert amended.rows_scanned == 291_300_000
+
+
+@pytest.mark.parametrize(
+    ("lacking", "status"),
+    [
+        (("OperationClosed",), "cancelled"),  # the client let go while it was being interrupted
+        (("OperationCanceled", "OperationClosed"), "cancelled"),  # its session was closed meanwhile
+    ],
+)
+def test_a_query_whose_end_spark_did_not_post_ends_with_what_it_did_post(
+    events: list[tuple[str, dict[str, Any]]], lacking: tuple[str, ...], status: str
+) -> None:
+    (operation,) = [e["operationId"] for name, e in events if name.endswith("OperationCanceled")]
+    kept = [
+        (name, event)
+        for name, event in events
+        if not (event.get("operationId") == operation and name.endswith(lacking))
+    ]
+    end = next(n for n, (name, _) in enumerate(kept) if name.endswith("ConnectSessionClosed"))
+    tracker = Tracker(1_000)
+    follow(tracker, kept[: end + 1])
+    assert "SparkListenerApplicationEnd" not in [name for name, _ in kept[: end + 1]]
+    assert [e.status for e in final_rows(tracker).values() if e.query_id == operation] == [status]
 
 
 def test_a_tracker_taken_up_from_its_dump_goes_on_as_if_nothing_happened(

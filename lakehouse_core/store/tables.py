@@ -80,6 +80,23 @@ TABLES: dict[str, StoreTable] = {
         ),
         StoreTable("query_template", ("template_id",), noise=("seen_at",)),
         StoreTable("column_usage", ("template_id", "table_name", "column_name", "role")),
+        StoreTable(
+            "metering",
+            ("engine_id", "resource", "meter", "hour", "unit"),
+            stable_time="hour",
+            noise=("collected_at",),
+        ),
+        StoreTable(
+            "query_attribution",
+            ("engine_id", "query_id"),
+            retention_time="started_at",
+            noise=("collected_at",),
+        ),
+        StoreTable(
+            "query_access",
+            ("engine_id", "query_id", "table_name", "column_name", "access"),
+            retention_time="accessed_at",
+        ),
         StoreTable("lake_table", ("table_id",)),
         StoreTable("table_metrics", ("table_id", "snapshot_id"), noise=("collected_at",)),
         StoreTable("snapshot_commit", ("table_id", "snapshot_id")),

@@ -6,6 +6,7 @@ form (`?pruned=true`) leaves out the operators, and says zero for what is summed
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from collectors.base import BadRowError
@@ -25,7 +26,7 @@ _RUNNING_STATES = frozenset({"PLANNING", "STARTING", "RUNNING", "FINISHING"})
 _CANCELLED_CODES = frozenset({"USER_CANCELED", "ADMINISTRATIVELY_KILLED"})
 _SUMMED_OVER_OPERATORS = ("writtenPositions", "logicalWrittenDataSize", "spilledDataSize")
 # Statements whose result is a count, not rows somebody asked for.
-_ROWLESS_TYPES = frozenset(
+ROWLESS_TYPES = frozenset(
     {"INSERT", "UPDATE", "DELETE", "MERGE", "DATA_DEFINITION", "ANALYZE", "ALTER_TABLE_EXECUTE"}
 )
 
@@ -57,7 +58,7 @@ def to_observed(
     if query_id is None:
         raise BadRowError("missing field queryId")
     session = reader.section("session")
-    status = _status(reader)
+    status = status_of(reader.get("state"), reader.section("errorCode").get("name"))
     event = QueryEvent(
         engine_id=engine_id,
         query_id=query_id,
@@ -121,39 +122,62 @@ class _Reader:
         return {**(short if isinstance(short, dict) else {}), **long}
 
 
-def _status(reader: _Reader) -> QueryStatus:
-    state = reader.text("state")
+def status_of(state: object, error_name: object) -> QueryStatus:
+    """Our word for Trino's state of a query.
+
+    Raises:
+        BadRowError: Trino has no such state, as far as we know.
+    """
+    if state == "FINISHED":
+        return QueryStatus.FINISHED
     if state in _QUEUED_STATES:
         return QueryStatus.QUEUED
     if state in _RUNNING_STATES:
         return QueryStatus.RUNNING
-    if state == "FINISHED":
-        return QueryStatus.FINISHED
     if state == "FAILED":
-        code = reader.section("errorCode").get("name")
-        return QueryStatus.CANCELLED if code in _CANCELLED_CODES else QueryStatus.FAILED
+        return QueryStatus.CANCELLED if error_name in _CANCELLED_CODES else QueryStatus.FAILED
     raise BadRowError(f"unknown state {state!r}")
 
 
 def _times(reader: _Reader, status: QueryStatus) -> dict[str, Any]:
+    """Times as the event listener gives them too: whole milliseconds.
+
+    Of long durations Trino shows three digits only; what lies between two moments is counted from
+    those. A query that was refused before it started has no start.
+    """
     submitted_at = reader.stat("createTime", parse_time)
     if submitted_at is None:
         raise BadRowError("missing field queryStats.createTime")
     is_over = status.revision == 2
+    started_at = reader.stat("executionStartTime", parse_time)
+    ended_at = reader.stat("endTime", parse_time) if is_over else None
+    execution, planning = (reader.stat(n, _whole) for n in ("executionTime", "planningTime"))
+    if is_over and started_at == ended_at and not execution and not planning:
+        started_at = execution = planning = None
     return {
         "submitted_at": submitted_at,
-        "started_at": reader.stat("executionStartTime", parse_time),
-        "ended_at": reader.stat("endTime", parse_time) if is_over else None,
-        "queued_ms": reader.stat("queuedTime", parse_milliseconds),
-        "planning_ms": reader.stat("planningTime", parse_milliseconds),
-        "execution_ms": reader.stat("executionTime", parse_milliseconds),
-        "elapsed_ms": reader.stat("elapsedTime", parse_milliseconds),
-        "cpu_ms": reader.stat("totalCpuTime", parse_milliseconds),
+        "started_at": started_at,
+        "ended_at": ended_at,
+        "queued_ms": reader.stat("queuedTime", _whole),
+        "planning_ms": planning,
+        "execution_ms": _between(started_at, ended_at) if ended_at else execution,
+        "elapsed_ms": _between(submitted_at, ended_at)
+        if ended_at
+        else reader.stat("elapsedTime", _whole),
+        "cpu_ms": reader.stat("totalCpuTime", _whole),
     }
 
 
+def _whole(value: Any) -> float:
+    return float(round(parse_milliseconds(value)))
+
+
+def _between(start: datetime | None, end: datetime | None) -> float | None:
+    return (end - start) / timedelta(milliseconds=1) if start and end else None
+
+
 def _measures(reader: _Reader) -> dict[str, Any]:
-    has_rows = reader.text("queryType") not in _ROWLESS_TYPES
+    has_rows = reader.text("queryType") not in ROWLESS_TYPES
     rows = reader.stat("physicalInputPositions", _count)
     return {
         "bytes_scanned": reader.stat("physicalInputDataSize", parse_size),

@@ -136,6 +136,7 @@ class TrinoSource:
                     replace(
                         event,
                         status=QueryStatus.FAILED,
+                        reporter="inferred",  # what the listener pushed is better than a guess
                         error_class="history_lost",
                         error_message=reason,
                     )

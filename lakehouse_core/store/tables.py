@@ -49,8 +49,8 @@ class StoreTable:
 
 
 _GATEWAY_KNOWS = (
-    "dialect", "sql_text", "translated_sql", "statement_kind", "template_id",
-    "user_name", "source", "tags", "workload_group",
+    "dialect", "sql_text", "translated_sql", "statement_kind", "template_id", "default_catalog",
+    "default_namespace", "user_name", "source", "tags", "workload_group",
 )  # fmt: skip
 
 QUERY_FOLD = Fold(
@@ -80,6 +80,20 @@ TABLES: dict[str, StoreTable] = {
         ),
         StoreTable("query_template", ("template_id",), noise=("seen_at",)),
         StoreTable("column_usage", ("template_id", "table_name", "column_name", "role")),
+        StoreTable(
+            "column_literal",
+            (
+                "template_id",
+                "table_name",
+                "column_name",
+                "role",
+                "operator",
+                "literal_kind",
+                "part",
+                "bucket",
+            ),
+            revision="revision",
+        ),
         StoreTable(
             "metering",
             ("engine_id", "resource", "meter", "hour", "unit"),
@@ -137,6 +151,26 @@ TABLES: dict[str, StoreTable] = {
             stable_time="hour_at",
             retention_time="hour_at",
         ),
+        StoreTable(
+            "template_hour", ("hour_at", "template_id", "engine_id"), retention_time="hour_at"
+        ),
+        StoreTable(
+            "workload_hour",
+            ("hour_at", "template_id", "engine_id", "user_name", "source", "workload_group"),
+            retention_time="hour_at",
+        ),
+        StoreTable(
+            "usage_day",
+            ("day", "table_name", "column_name", "role", "engine_id"),
+            retention_time="day",
+        ),
+        StoreTable(
+            "literal_day",
+            ("day", "table_name", "column_name", "operator", "literal_kind", "engine_id"),
+            retention_time="day",
+        ),
+        StoreTable("commit_hour", ("hour_at", "table_id"), retention_time="hour_at"),
+        StoreTable("template_table", ("template_id", "table_name")),
         StoreTable("watermark", ("source",)),
         StoreTable(
             "dead_letter", ("source", "letter_id"), retention_time="seen_at", noise=("seen_at",)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from collectors.letters import dead_letter, gap_letter
+from collectors.spark.lines import BAD_LINE, decode, event_name
 from collectors.spark.logfile import Cursor, next_frame, read_chunk
 from collectors.spark.queries import Application, TrackedQuery
 from collectors.spark.tracker import Tracker
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lakehouse_core.domain.agent import DeadLetter
     from lakehouse_core.domain.clock import Clock
 
-_NAME_START = b'{"Event":"'
 _CODECS = (None, "zstd")
 
 
@@ -143,14 +142,15 @@ class AppLogReader:
             self._position.cursor = Cursor(start)
 
     def _feed(self, file: LogFile, chunk: Chunk) -> None:
+        tracker = self._tracker
         for line in chunk.lines:
-            if not line.strip():
+            if not line or line.isspace():
                 continue
             try:
-                name = _event_name(line)
-                if self._tracker.wants(name):
-                    self._tracker.feed(name, json.loads(line))
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                name = event_name(line)
+                if tracker.wants(name):
+                    tracker.feed(name, decode(name, line))
+            except BAD_LINE as error:
                 reason = f"{file.path.name}: {type(error).__name__}: {error}"
                 text = line.decode("utf-8", "replace")
                 self._letters.append(
@@ -166,21 +166,3 @@ class AppLogReader:
     def _gap(self, gap_id: str, reason: str) -> None:
         source = str(self._settings.engine_id)
         self._letters.append(gap_letter(source, gap_id, reason, self._clock()))
-
-
-def _event_name(line: bytes) -> str:
-    """The event's class without its package; cheap, as most lines are of no use to us.
-
-    Raises:
-        ValueError: the line is not a JSON object with an `Event`.
-    """
-    if line.startswith(_NAME_START) and line.endswith(b"}"):
-        end = line.index(b'"', len(_NAME_START))
-        name = line[len(_NAME_START) : end].decode("utf-8", "replace")
-    else:
-        event = json.loads(line)
-        found = event.get("Event") if isinstance(event, dict) else None
-        if not isinstance(found, str):
-            raise ValueError("not an event")
-        name = found
-    return name.rpartition(".")[2]

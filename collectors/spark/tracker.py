@@ -19,6 +19,8 @@ from lakehouse_core.sql.redaction import redact
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from collectors.spark.lines import StageSubmitted, TaskEnd, TaskStart
+
 _OPERATION_TAG = "SparkConnect_OperationTag_"
 _INTERNAL_TAGS = ("SparkConnect_", "spark-session-")
 _DIALECT = "spark"
@@ -34,7 +36,7 @@ class Tracker:
         self._executions: dict[int, str] = {}
         self._stages: dict[int, str] = {}
         self._changed: dict[str, TrackedQuery] = {}
-        self._handlers: dict[str, Callable[[dict[str, Any]], None]] = {
+        self._handlers: dict[str, Callable[[Any], None]] = {
             "SparkListenerLogStart": self._on_log_start,
             "SparkListenerApplicationStart": self._on_application_start,
             "SparkListenerApplicationEnd": self._on_application_end,
@@ -57,8 +59,8 @@ class Tracker:
         """Whether an event of this (unqualified) name says anything about queries."""
         return event in self._handlers
 
-    def feed(self, name: str, event: dict[str, Any]) -> None:
-        """Take one event.
+    def feed(self, name: str, event: Any) -> None:
+        """Take one event, as `decode` of lines.py makes it from its line.
 
         Raises:
             KeyError, TypeError, ValueError: it lacks what such an event always has.
@@ -274,38 +276,37 @@ class Tracker:
 
     # -- stages and tasks ------------------------------------------------------------------------
 
-    def _on_stage(self, event: dict[str, Any]) -> None:
-        properties = event.get("Properties") or {}
+    def _on_stage(self, event: StageSubmitted) -> None:
+        properties = event.properties or {}
         query = self._tagged((properties.get("spark.job.tags") or "").split(","))
         if query is None:
             execution = properties.get("spark.sql.execution.id")
             query = self._of_execution(int(execution)) if execution is not None else None
         if query is not None:
-            self._stages[int(event["Stage Info"]["Stage ID"])] = query.key
+            self._stages[event.info.stage] = query.key
 
-    def _on_task_start(self, event: dict[str, Any]) -> None:
-        query = self._of_stage(event)
+    def _on_task_start(self, event: TaskStart) -> None:
+        query = self.queries.get(self._stages.get(event.stage, ""))
         if query is not None:
             query.open_tasks += 1
 
-    def _on_task_end(self, event: dict[str, Any]) -> None:
-        query = self._of_stage(event)
+    def _on_task_end(self, event: TaskEnd) -> None:
+        query = self.queries.get(self._stages.get(event.stage, ""))
         if query is None:
             return
         query.open_tasks -= 1
-        metrics = event.get("Task Metrics") or {}
-        read, written = metrics.get("Input Metrics") or {}, metrics.get("Output Metrics") or {}
         query.tasks += 1
-        query.cpu_ns += int(metrics.get("Executor CPU Time") or 0)
-        query.bytes_read += int(read.get("Bytes Read") or 0)
-        query.rows_read += int(read.get("Records Read") or 0)
-        query.bytes_written += int(written.get("Bytes Written") or 0)
-        query.rows_written += int(written.get("Records Written") or 0)
-        query.spilled += int(metrics.get("Disk Bytes Spilled") or 0)
-        self._touch(query)
-
-    def _of_stage(self, event: dict[str, Any]) -> TrackedQuery | None:
-        return self.queries.get(self._stages.get(int(event["Stage ID"]), ""))
+        metrics = event.metrics
+        if metrics is not None:
+            query.cpu_ns += metrics.cpu_ns
+            query.spilled += metrics.spilled
+            if metrics.read is not None:
+                query.bytes_read += metrics.read.size
+                query.rows_read += metrics.read.rows
+            if metrics.written is not None:
+                query.bytes_written += metrics.written.size
+                query.rows_written += metrics.written.rows
+        self._changed[query.key] = query
 
     # -- bookkeeping -----------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import zstandard
 
+from collectors.spark.lines import decode, event_name
 from collectors.spark.mapping import to_observed
 from collectors.spark.tracker import Tracker
 from lakehouse_core.domain.query import EngineId, QueryEvent, QueryStatus
@@ -32,14 +33,13 @@ def events() -> list[tuple[str, dict[str, Any]]]:
     (file,) = LOG.glob("*/events_1_*.zstd")
     stream = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True)
     lines = stream.decompress(file.read_bytes()).splitlines()
-    parsed = [json.loads(line) for line in lines]
-    return [(event["Event"].rpartition(".")[2], event) for event in parsed]
+    return [(event_name(line), json.loads(line)) for line in lines]
 
 
 def follow(tracker: Tracker, events: list[tuple[str, dict[str, Any]]]) -> None:
     for name, event in events:
         if tracker.wants(name):
-            tracker.feed(name, event)
+            tracker.feed(name, decode(name, json.dumps(event).encode()))
 
 
 def observe(query: TrackedQuery, tracker: Tracker) -> Observed:

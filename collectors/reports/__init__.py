@@ -1,0 +1,1 @@
+"""Iceberg scan and commit reports, as its REST specification has them; pushed to our ingest."""

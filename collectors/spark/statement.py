@@ -6,6 +6,7 @@ is needed: which node is at the root, and which SQL texts and leaves are in it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ _TABLELESS_LEAVES = frozenset(
 _LEAVES = _TABLELESS_LEAVES | {"sql", "read", "range", "cached_remote_relation"}
 _SQL_ENTRY = "org.apache.spark.sql.hive.thriftserver."
 _SQL_FIELDS = frozenset({("sql", "query"), ("sql_command", "sql")})  # now, and before Spark 4
+# What Spark puts behind a text of more than 65,535 characters when it cuts it.
+_CUT = re.compile(r"\[truncated\(size=([\d.,\s\u00a0\u202f']+)\)\]$")
 # Fields of the request's top level that say nothing about the kind of work.
 _ENVELOPE = frozenset({"common"})
 
@@ -40,7 +43,8 @@ class Statement:
     """What an operation asks for.
 
     Attributes:
-        sql: its SQL text; None when it has none, or several that the client combined.
+        sql: its SQL text; None when it has none, or several that the client combined. One that
+            Spark cut is left so that it cannot be taken for a whole statement: it does not parse.
         is_command: it does something (`spark.sql(…)`, a write); a relation is only fetched.
         is_tableless: it reads nothing but rows the client itself sent, or names of the catalog.
     """
@@ -70,10 +74,19 @@ def parse_statement(text: str) -> Statement:
         elif path and (path[-1], name) in _SQL_FIELDS and value not in queries:
             queries.append(value)
     return Statement(
-        sql=queries[0] if len(queries) == 1 else None,
+        sql=_marked(queries[0]) if len(queries) == 1 else None,
         is_command=root is not None and (root.endswith("_command") or root in _COMMANDS),
         is_tableless=bool(leaves) and leaves <= _TABLELESS_LEAVES,
     )
+
+
+def _marked(sql: str) -> str:
+    cut = _CUT.search(sql)
+    if cut is None:
+        return sql
+    size = "".join(filter(str.isdigit, cut.group(1)))
+    # On a line of its own: a text that was cut inside a comment would end well otherwise.
+    return f"{sql[: cut.start()]}\n[cut by Spark: of {size} characters"
 
 
 def is_sql_entry(call_stack: str) -> bool:

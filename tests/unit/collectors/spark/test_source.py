@@ -274,3 +274,72 @@ def test_without_that_promise_an_old_application_may_still_run(tmp_path: Path, h
 def test_a_position_of_somebody_else_is_refused_with_a_way_out(text: str) -> None:
     with pytest.raises(SourceError, match="watermark"):
         SparkPosition.parse(text)
+
+
+def plain_log(folder: Path, *lines: bytes) -> None:
+    (folder / "app-1").write_bytes(b"".join(line + b"\n" for line in lines))
+
+
+def operation(what: str, number: int, **more: Any) -> bytes:
+    name = f"org.apache.spark.sql.connect.service.SparkListenerConnectOperation{what}"
+    event = {"Event": name, "eventTime": 1_000 + number, "operationId": f"op-{number}", **more}
+    return json.dumps(event, separators=(",", ":")).encode()
+
+
+def whole(number: int, sql: str = "SELECT 1") -> list[bytes]:
+    text = f'common {{\n}}\nsql {{\n  query: "{sql}"\n}}\n'
+    return [
+        operation("Started", number, statementText=text),
+        operation("Finished", number, producedRowCount=1),
+        operation("Closed", number),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"Event":"org.example.SomethingNew","a":[1,2,{"b":null}]}',
+        b'{"Event":"SparkListenerNotYetInvented","Stage ID":"x"}',
+        b'{"Event":"SparkListenerBlockUpdated","broken": \xff\xfe}',  # not wanted, so not looked at
+        b"",
+    ],
+)
+def test_events_of_unknown_kinds_are_stepped_over(tmp_path: Path, line: bytes) -> None:
+    plain_log(tmp_path, *whole(1), line, *whole(2))
+    reader = Reader(tmp_path)
+    reader.pull()
+    assert sorted(reader.rows) == ["op-1", "op-2"]
+    assert reader.letters == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        operation("Started", 9, statementText="x").replace(b'"x"', b'"\xff\xfe"'),  # no UTF-8
+        operation("Started", 9, statementText="x").replace(
+            b'"x"', b'"\\ud800"'
+        ),  # half a character
+        operation("Started", 9)[:-20],  # torn
+        b'{"Event":"SparkListenerTaskEnd"}',
+        b'{"Event":"SparkListenerTaskEnd","Stage ID":1,"Task Metrics":{"Executor CPU Time":"x"}}',
+        b"[]",
+        b"\x00\x01",
+    ],
+)
+def test_a_line_that_cannot_be_understood_is_a_letter_and_stops_nothing(
+    tmp_path: Path, line: bytes
+) -> None:
+    plain_log(tmp_path, *whole(1), line, *whole(2))
+    reader = Reader(tmp_path)
+    reader.pull()
+    assert sorted(reader.rows) == ["op-1", "op-2"]
+    assert len(reader.letters) == 1
+
+
+def test_a_statement_of_which_spark_logged_a_part_is_kept_as_a_part(tmp_path: Path) -> None:
+    plain_log(tmp_path, *whole(1, f"SELECT {'1' * 65_000}[truncated(size=5,000,000)]"))
+    reader = Reader(tmp_path)
+    reader.pull()
+    text = reader.rows["op-1"]["sql_text"]
+    assert text.startswith("SELECT 111")
+    assert text.endswith("of 5000000 characters")

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.spark.statement import parse_statement, request_field
+from lakehouse_core.sql import inspect
 
 COMMAND = """sql_command {
   input {
@@ -124,3 +125,26 @@ def test_the_client_names_itself_at_the_top_level_only() -> None:
 @pytest.mark.parametrize("text", ["", "plan", "{", "}"])
 def test_nothing_is_nothing(text: str) -> None:
     assert parse_statement(text).sql is None
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "SELECT a FROM lake.demo.t WHERE b = c",
+        "SELECT a FROM lake.demo.t -- and then",
+        "SELECT a FROM lake.demo.t /* and then",
+        "SELECT a FROM lake.demo.t WHERE b = 'x",
+        "SELECT a FROM lake.demo.t WHERE b IN (1, 2",
+    ],
+)
+def test_a_text_that_spark_cut_is_never_taken_for_a_whole_statement(start: str) -> None:
+    logged = f"{start}[truncated(size=5,000,000)]"
+    sql = parse_statement(RELATION % escaped(logged)).sql
+    assert sql == f"{start}\n[cut by Spark: of 5000000 characters"
+    assert inspect(sql, "spark").error
+
+
+def test_a_long_text_that_spark_did_not_cut_is_there_in_full() -> None:
+    sql = f"SELECT v FROM lake.demo.t WHERE id IN ({', '.join(map(str, range(9_000)))})"  # noqa: S608 not run
+    assert 40_000 < len(sql) < 65_535
+    assert parse_statement(RELATION % escaped(sql)).sql == sql

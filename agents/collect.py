@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agents.runs import Result, one_line
+from agents.runs import Result, one_line, reach_of
 from lakehouse_core.domain.agent import Watermark
 from lakehouse_core.domain.errors import LakehouseError, Transient
 from lakehouse_core.store.rows import to_arrow
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta
 
+    from agents.circuit import Reach
+    from agents.watch import Lease
     from collectors.base import Batch, Source
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.port import TelemetryStore
@@ -35,6 +37,7 @@ class CollectReport:
         watermark: when the newest event taken happened.
         is_unreachable: the error may go away by itself.
         was_cut: the time was up, or the process is stopping: the rest comes next time.
+        reach: whether the source answered (agents/circuit.py).
     """
 
     source: str
@@ -46,6 +49,7 @@ class CollectReport:
     seconds: float
     is_unreachable: bool = False
     was_cut: bool = False
+    reach: Reach = "answered"
 
     @property
     def result(self) -> Result:
@@ -55,7 +59,11 @@ class CollectReport:
             error = f"stopped after {self.seconds:.0f} s with more to read; goes on next time"
         is_partial = self.was_cut or (self.error is not None and self.rows > 0)
         return Result(
-            rows=self.rows, dead_letters=self.dead_letters, error=error, is_partial=is_partial
+            rows=self.rows,
+            dead_letters=self.dead_letters,
+            error=error,
+            is_partial=is_partial,
+            reach=self.reach,
         )
 
 
@@ -72,19 +80,31 @@ def run_once(
     *,
     timeout: timedelta,
     is_stopping: Callable[[], bool] = lambda: False,
+    lease: Lease | None = None,
 ) -> CollectReport:
     """Pull a source until it has no more, the time is up, or the process stops.
 
     Each batch is durable before the next is asked for, so stopping between two loses nothing.
+
+    Args:
+        source: what to pull.
+        store: where its rows go.
+        clock: what the time is.
+        timeout: how long it may take; asked after each batch.
+        is_stopping: whether the process ends; asked after each batch.
+        lease: is told what was written so far; once it is lost nothing more is written, for
+            another run may have begun.
     """
     start = time.monotonic()
-    tally = _Tally()
+    tally = _Tally(lease)
     error: LakehouseError | None = None
     was_cut = False
     try:
         tally.event_at = _event_at(watermark := read_watermark(store, source.name))
         for batch in source.pull(watermark):
-            tally.add(store, batch)
+            if not tally.add(store, batch):
+                was_cut = True
+                break
             if is_stopping() or time.monotonic() - start > timeout.total_seconds():
                 was_cut = True
                 break
@@ -101,26 +121,43 @@ def run_once(
         seconds=round(time.monotonic() - start, 3),
         is_unreachable=isinstance(error, Transient),
         was_cut=was_cut,
+        # One that breaks off in the middle did answer.
+        reach="answered" if tally.rows else reach_of(error),
     )
 
 
 class _Tally:
     """Writes batches in the order that makes a crash harmless, and counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, lease: Lease | None) -> None:
+        self._lease = lease
         self.rows = 0
         self.letters = 0
         self.event_at: datetime | None = None
 
-    def add(self, store: TelemetryStore, batch: Batch) -> None:
+    def add(self, store: TelemetryStore, batch: Batch) -> bool:
+        """Write a batch; False when the run was given up before all of it was written."""
         for table, rows in batch.rows.items():
+            if not self._may_write():
+                return False
             self.rows += store.upsert(table, rows)
         if batch.dead_letters:
+            if not self._may_write():
+                return False
             letters = to_arrow("dead_letter", batch.dead_letters)
             self.letters += store.upsert("dead_letter", letters)
         if batch.watermark is not None:
+            if not self._may_write():
+                return False
             store.upsert("watermark", to_arrow("watermark", [batch.watermark]))
             self.event_at = batch.watermark.event_at
+        return self._may_write()
+
+    def _may_write(self) -> bool:
+        if self._lease is None:
+            return True
+        self._lease.note(self.rows, self.letters)
+        return not self._lease.is_lost
 
 
 def _event_at(watermark: Watermark | None) -> datetime | None:

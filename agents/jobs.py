@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from agents import collect, health, probe, retention
-from agents.runs import Result, record_run
+from agents import collect, health, probe, retention, rollup
+from agents.runs import Ended, Result, run_job
 from agents.scheduler import ScheduledJob
+from agents.watch import Lease, Watch
 from collectors.registry import build_source, collect_settings, source_names
+from lakehouse_core.views.hourly import ROLLUP_EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agents.probe import EnginePool
+    from agents.progress import ProgressBoard
     from collectors.base import Source
     from lakehouse_core.config.models import Config
-    from lakehouse_core.domain.agent import AgentRun
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.owner import OwnerStore
+
+GRACE = timedelta(seconds=30)
+LIMIT = timedelta(minutes=10)  # of jobs that work on our own store
 
 
 @dataclass(slots=True)
@@ -31,6 +36,7 @@ class Workshop:
     clock: Clock
     engines: EnginePool
     is_stopping: Callable[[], bool]
+    progress: ProgressBoard
     _sources: dict[str, Source] = field(default_factory=dict)
 
     def source(self, name: str) -> Source:
@@ -39,57 +45,93 @@ class Workshop:
             self._sources[name] = build_source(name, self.config, self.store, self.clock)
         return self._sources[name]
 
+    def forget_source(self, name: str) -> None:
+        """Let the next run build the source anew: a run that hangs has this one in its hands."""
+        self._sources.pop(name, None)
+
     def close(self) -> None:
         """Release engines and sources."""
         self.engines.close()
         for source in self._sources.values():
-            close = getattr(source, "close", None)  # files have nothing to release
-            if close is not None:
-                close()
+            release(source)
+
+
+def release(source: Source) -> None:
+    """Close a source, if it has something to close."""
+    close = getattr(source, "close", None)  # files have nothing to release
+    if close is not None:
+        close()
+
+
+def watched_job(
+    shop: Workshop,
+    name: str,
+    every: timedelta,
+    limit: timedelta,
+    work: Callable[[Lease], Result],
+    on_abandon: Callable[[], None] = lambda: None,
+) -> ScheduledJob:
+    """A job whose runs are recorded, and given up when they take longer than the limit."""
+    watch = Watch(name, limit, on_abandon=on_abandon)
+
+    def run() -> Ended:
+        return run_job(shop.store, shop.clock, name, lambda: watch.call(work))
+
+    return ScheduledJob(name=name, every=every, run=run, abandoned=lambda: watch.abandoned)
 
 
 def scheduled_jobs(shop: Workshop) -> list[ScheduledJob]:
     """One job per source, and the jobs that always run."""
     config, store, clock = shop.config, shop.store, shop.clock
     own = config.agents
-    collecting = [
-        ScheduledJob(
-            name=f"collect:{name}",
-            every=collect_settings(config, name).every,
-            run=_recorded(shop, f"collect:{name}", partial(_collect, shop, name)),
-        )
-        for name in source_names(config)
-    ]
+    sums = rollup.Rollup(store, clock)
     return [
-        *collecting,
-        ScheduledJob(
-            name="probe",
-            every=own.probe_every,
-            run=_recorded(shop, "probe", lambda: probe.run_once(shop.engines, store, clock)),
+        *(_collect_job(shop, name) for name in source_names(config)),
+        watched_job(
+            shop,
+            "probe",
+            own.probe_every,
+            LIMIT,
+            lambda _: probe.run_once(shop.engines, store, clock),
         ),
-        ScheduledJob(
-            name="health",
-            every=own.health_every,
-            run=_recorded(shop, "health", lambda: health.run_once(store, config.health, clock)),
+        watched_job(
+            shop,
+            "health",
+            own.health_every,
+            LIMIT,
+            lambda _: health.run_once(store, config.health, clock),
         ),
-        ScheduledJob(
-            name="retention",
-            every=own.retention_every,
-            run=_recorded(shop, "retention", lambda: retention.run_once(store, config, clock)),
+        watched_job(shop, "rollup", ROLLUP_EVERY, LIMIT, lambda _: sums.run_once()),
+        watched_job(
+            shop,
+            "retention",
+            own.retention_every,
+            LIMIT,
+            lambda _: retention.run_once(store, config, clock),
         ),
     ]
 
 
-def _recorded(shop: Workshop, agent: str, work: Callable[[], Result]) -> Callable[[], AgentRun]:
-    return lambda: record_run(shop.store, shop.clock, agent, work)
+def _collect_job(shop: Workshop, name: str) -> ScheduledJob:
+    settings = collect_settings(shop.config, name)
+    agent = f"collect:{name}"
+    report = shop.progress.reporter(agent, "rows")
 
+    def work(lease: Lease) -> Result:
+        source = shop.source(name)
+        lease.on_progress = report
+        found = collect.run_once(
+            source,
+            shop.store,
+            shop.clock,
+            timeout=settings.timeout,
+            is_stopping=shop.is_stopping,
+            lease=lease,
+        )
+        if lease.is_lost:
+            release(source)
+        return found.result
 
-def _collect(shop: Workshop, name: str) -> Result:
-    report = collect.run_once(
-        shop.source(name),
-        shop.store,
-        shop.clock,
-        timeout=collect_settings(shop.config, name).timeout,
-        is_stopping=shop.is_stopping,
-    )
-    return report.result
+    # A pull ends itself between two batches when its time is up; this is for one that cannot.
+    limit = settings.timeout + min(settings.timeout, GRACE)
+    return watched_job(shop, agent, settings.every, limit, work, lambda: shop.forget_source(name))

@@ -14,8 +14,11 @@ import structlog
 
 from agents.jobs import Workshop, scheduled_jobs
 from agents.probe import EnginePool
+from agents.progress import ProgressBoard
+from agents.requests import Requests
 from agents.runs import close_interrupted_runs
 from agents.scheduler import Scheduler
+from agents.states import read_circuits, write_states
 from lakehouse_core.bootstrap import open_engine
 from lakehouse_core.config.models import DuckDBEngine, SparkEngine
 from lakehouse_core.config.secrets import resolve_secret
@@ -50,8 +53,17 @@ def run(config: Config, *, clock: Clock = utc_now, stop: threading.Event | None 
     with OwnerStore.open(config.store, tokens=tokens, clock=clock) as store:
         interrupted = close_interrupted_runs(store, clock)
         engines = EnginePool(config, lambda name: open_engine(config, name))
-        shop = Workshop(config, store, clock, engines, stop.is_set)
-        scheduler = Scheduler(scheduled_jobs(shop), clock=clock)
+        progress = ProgressBoard(store, clock)
+        shop = Workshop(config, store, clock, engines, stop.is_set, progress)
+        jobs = scheduled_jobs(shop)
+        requests = Requests(store, clock, [job.name for job in jobs])
+        scheduler = Scheduler(
+            jobs,
+            clock=clock,
+            circuits=read_circuits(store),
+            on_end=lambda ended: requests.when_ended(ended.run),
+            on_change=lambda state: write_states(store, [state]),
+        )
         ready = config.home / "run" / READY_FILE
         ready.parent.mkdir(parents=True, exist_ok=True)
         scheduler.start()
@@ -60,13 +72,16 @@ def run(config: Config, *, clock: Clock = utc_now, stop: threading.Event | None 
         try:
             while not stop.wait(_HEARTBEAT_SECONDS):
                 scheduler.keep_in_step()
+                requests.take_up(scheduler.running, scheduler.run_now)
+                progress.flush(scheduler.running)
         finally:
             ready.unlink(missing_ok=True)
             is_quiet = scheduler.stop(PATIENCE)
         if is_quiet:
             shop.close()
-    _log.info("agents.stopped", abandoned=sorted(scheduler.running))
-    if not is_quiet:
+    abandoned = sorted({*scheduler.running, *scheduler.abandoned})
+    _log.info("agents.stopped", abandoned=abandoned)
+    if abandoned:
         # A job hangs in somebody else's answer. What it had acknowledged is in the store, which is
         # closed; waiting for its thread would only make the supervisor kill us.
         sys.stdout.flush()

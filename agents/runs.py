@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import structlog
 
 from lakehouse_core.domain.agent import AgentRun
-from lakehouse_core.domain.errors import LakehouseError, StoreError
+from lakehouse_core.domain.errors import LakehouseError, StoreError, Transient
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.views.rows import records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agents.circuit import Reach
     from lakehouse_core.domain.agent import RunOutcome
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.port import TelemetryStore
@@ -38,12 +39,14 @@ class Result:
         dead_letters: payloads that could not be understood.
         error: what went wrong, if something did.
         is_partial: some of it was done all the same.
+        reach: whether what it works on answered (agents/circuit.py).
     """
 
     rows: int = 0
     dead_letters: int = 0
     error: str | None = None
     is_partial: bool = False
+    reach: Reach = "answered"
 
     @property
     def outcome(self) -> RunOutcome:
@@ -53,6 +56,14 @@ class Result:
         return "partial" if self.is_partial or self.dead_letters else "ok"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A run that is over, and whether what it works on answered."""
+
+    run: AgentRun
+    reach: Reach = "answered"
+
+
 def record_run(
     store: TelemetryStore, clock: Clock, agent: str, work: Callable[[], Result]
 ) -> AgentRun:
@@ -60,6 +71,11 @@ def record_run(
 
     A store that cannot take the row does not stop the job: its own writes will say so.
     """
+    return run_job(store, clock, agent, work).run
+
+
+def run_job(store: TelemetryStore, clock: Clock, agent: str, work: Callable[[], Result]) -> Ended:
+    """As `record_run`; says beside it whether the source answered."""
     started_at = clock()
     run = AgentRun(
         run_id=f"{started_at:%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}",
@@ -72,7 +88,7 @@ def record_run(
         error=None,
     )
     _write(store, run)
-    result = _work(agent, work)
+    result = result_of(agent, work)
     run = replace(
         run,
         ended_at=clock(),
@@ -83,7 +99,7 @@ def record_run(
     )
     _write(store, run)
     _report(run)
-    return run
+    return Ended(run=run, reach=result.reach)
 
 
 def close_interrupted_runs(store: TelemetryStore, clock: Clock) -> int:
@@ -105,14 +121,23 @@ def one_line(error: BaseException) -> str:
     return text if len(text) <= MAX_ERROR else f"{text[: MAX_ERROR - 1]}…"
 
 
-def _work(agent: str, work: Callable[[], Result]) -> Result:
+def result_of(agent: str, work: Callable[[], Result]) -> Result:
+    """What the work returns; what it raises, as a result."""
     try:
         return work()
     except LakehouseError as error:
-        return Result(error=one_line(error))
+        return Result(error=one_line(error), reach=reach_of(error))
     except Exception as error:  # noqa: BLE001 the edge of a job: shown, logged with its traceback
         _log.exception("agent.bug", agent=agent)
-        return Result(error=f"internal error: {type(error).__name__}: {one_line(error)}")
+        text = f"internal error: {type(error).__name__}: {one_line(error)}"
+        return Result(error=text, reach="untold")
+
+
+def reach_of(error: LakehouseError | None) -> Reach:
+    """What an error tells about the source: our own store's troubles tell nothing."""
+    if isinstance(error, StoreError):
+        return "untold"
+    return "silent" if isinstance(error, Transient) else "answered"
 
 
 def _write(store: TelemetryStore, run: AgentRun) -> None:

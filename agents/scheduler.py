@@ -1,4 +1,7 @@
-"""When jobs run: one at a time each, late ones once, failing ones less often.
+"""When jobs run: one at a time each, late ones once, failing ones less often, at once when asked.
+
+A job whose source is silent has an open circuit (circuit.py): it is left alone, then tried with one
+run. A run that hangs is given up by the job itself (watch.py), so that none runs for ever.
 
 APScheduler reckons in wall-clock time. A clock that jumps ahead, or a machine that slept, leaves
 many runs overdue: they are coalesced into one. A clock that is set back would leave every job
@@ -21,13 +24,15 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 from agents.backoff import BackOff
+from agents.circuit import Circuit
+from lakehouse_core.domain.agent import AgentState
 from lakehouse_core.domain.clock import Clock, utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from lakehouse_core.domain.agent import AgentRun
+    from agents.runs import Ended
 
 SET_BACK = timedelta(seconds=5)
 _MAX_JITTER_SECONDS = 2.0
@@ -36,11 +41,21 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledJob:
-    """A job: its name, how often, and the function that runs it once and records the run."""
+    """A job.
+
+    Attributes:
+        run: runs it once and records the run; must end (watch.py).
+        abandoned: the threads of runs that hang and were given up.
+    """
 
     name: str
     every: timedelta
-    run: Callable[[], AgentRun]
+    run: Callable[[], Ended]
+    abandoned: Callable[[], tuple[str, ...]] = tuple
+
+
+def _ignore(_: object) -> None:
+    pass
 
 
 class Interval(BaseTrigger):  # type: ignore[misc]  # APScheduler is untyped
@@ -67,10 +82,33 @@ class Scheduler:
     """Runs jobs in threads of this process until it is stopped."""
 
     def __init__(
-        self, jobs: Sequence[ScheduledJob], *, clock: Clock = utc_now, seed: int | None = None
+        self,
+        jobs: Sequence[ScheduledJob],
+        *,
+        clock: Clock = utc_now,
+        seed: int | None = None,
+        circuits: Mapping[str, Circuit] | None = None,
+        on_end: Callable[[Ended], None] = _ignore,
+        on_change: Callable[[AgentState], None] = _ignore,
     ) -> None:
+        """Nothing runs yet.
+
+        Args:
+            jobs: what to run.
+            clock: what the time is.
+            seed: of the jitter.
+            circuits: as the last process left them; an open one is probed by its first run.
+            on_end: called after each run.
+            on_change: called when the state of a job is another than before.
+        """
+        now = clock()
+        kept = circuits or {}
         self._jobs = {job.name: job for job in jobs}
         self._failures = dict.fromkeys(self._jobs, 0)
+        self._circuits = {name: kept.get(name) or Circuit(since=now) for name in self._jobs}
+        self._told: dict[str, tuple[object, ...]] = {}
+        self._on_end = on_end
+        self._on_change = on_change
         self._luck = random.Random(seed)  # noqa: S311 jitter, not a secret
         self._clock = clock
         self._running: set[str] = set()
@@ -88,6 +126,7 @@ class Scheduler:
         """Run every job now, then at its interval."""
         now = self._clock()
         for job in self._jobs.values():
+            self._tell(job, None, None)
             self._scheduler.add_job(
                 self._run,
                 Interval(job.every, self._luck),
@@ -110,6 +149,11 @@ class Scheduler:
         self.wake()
         return True
 
+    def run_now(self, name: str) -> None:
+        """Run a job at once, whatever its interval or its circuit says; never beside itself."""
+        self._next_at(name, self._clock())
+        self.wake()
+
     def wake(self) -> None:
         """Look at once what is due, e.g. after the machine slept."""
         self._scheduler.wakeup()
@@ -119,6 +163,11 @@ class Scheduler:
         """The jobs that run at this moment."""
         with self._lock:
             return frozenset(self._running)
+
+    @property
+    def abandoned(self) -> tuple[str, ...]:
+        """The threads of all runs that hang and were given up."""
+        return tuple(name for job in self._jobs.values() for name in job.abandoned())
 
     def next_runs(self) -> dict[str, datetime | None]:
         """When each job is due next."""
@@ -136,17 +185,60 @@ class Scheduler:
     def _run(self, job: ScheduledJob) -> None:
         with self._lock:
             self._running.add(job.name)
+        self._turn(job, self._circuits[job.name].when_started(self._clock()))
         try:
-            run = job.run()
+            ended = job.run()
         finally:
             with self._lock:
                 self._running.discard(job.name)
-        if run.outcome != "failed":
-            self._failures[job.name] = 0
-            return
-        self._failures[job.name] += 1
-        delay = BackOff(job.every).delay(self._failures[job.name], self._luck)
-        self._next_at(job.name, self._clock() + delay)
+        self._reckon(job, ended)
+        self._on_end(ended)
+
+    def _reckon(self, job: ScheduledJob, ended: Ended) -> None:
+        """What a run's end means for the next one."""
+        now, run = self._clock(), ended.run
+        circuit = self._circuits[job.name].when_ended(ended.reach, run.error, now)
+        is_failed = run.outcome == "failed"
+        self._failures[job.name] = self._failures[job.name] + 1 if is_failed else 0
+        retry_at = None
+        if is_failed or circuit.state == "open":
+            delay = BackOff(job.every).delay(
+                max(self._failures[job.name], circuit.failures), self._luck
+            )
+            retry_at = now + delay
+            self._next_at(job.name, retry_at)
+        self._turn(job, circuit, run.error if is_failed else None, retry_at)
+
+    def _turn(
+        self,
+        job: ScheduledJob,
+        circuit: Circuit,
+        error: str | None = None,
+        retry_at: datetime | None = None,
+    ) -> None:
+        before = self._circuits[job.name]
+        self._circuits[job.name] = circuit
+        if circuit.state != before.state:
+            level = _log.warning if circuit.state == "open" else _log.info
+            level("agent.circuit", agent=job.name, state=circuit.state, reason=circuit.reason)
+        self._tell(job, error, retry_at)
+
+    def _tell(self, job: ScheduledJob, error: str | None, retry_at: datetime | None) -> None:
+        circuit = self._circuits[job.name]
+        state = AgentState(
+            agent=job.name,
+            circuit=circuit.state,
+            failures=circuit.failures,
+            since=circuit.since,
+            reason=circuit.reason or error,
+            retry_at=retry_at,
+            abandoned=len(job.abandoned()),
+            updated_at=self._clock(),
+        )
+        news = (state.circuit, state.failures, state.reason, state.retry_at, state.abandoned)
+        if self._told.get(job.name) != news:
+            self._told[job.name] = news
+            self._on_change(state)
 
     def _next_at(self, name: str, at: datetime) -> None:
         try:

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from lakehouse_core.views.formatting import ago, moment, span
+from lakehouse_core.views.hourly import ROLLUP_EVERY
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -122,6 +123,7 @@ def jobs(config: Config) -> tuple[Job, ...]:
         *collect,
         Job(agent="probe", every=config.agents.probe_every, feeds="engines"),
         Job(agent="health", every=config.agents.health_every, feeds="health"),
+        Job(agent="rollup", every=ROLLUP_EVERY, feeds="upkeep"),
         Job(agent="retention", every=config.agents.retention_every, feeds="upkeep"),
     )
 

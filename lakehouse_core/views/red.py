@@ -2,6 +2,7 @@
 
 Errors are failed queries out of those that finished or failed; cancelled ones are neither.
 Durations are of finished queries, from submission to the last row, as the engine reported them.
+Windows of more than two days are read from hourly sums (hourly.py).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from lakehouse_core.views import hourly
 from lakehouse_core.views.filters import Filters, over_events
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ SELECT engine_id, count(*) AS queries,
   count(*) FILTER (status = 'cancelled') AS cancelled,
   count(*) FILTER (status IN ('queued', 'running')) AS unfinished,
   count(*) FILTER (origin = 'simulated') AS simulated,
-  quantile_cont(elapsed_ms, [0.5, 0.95]) FILTER (status = 'finished') AS quantiles,
+  quantile_cont(elapsed_ms, 0.5) FILTER (status = 'finished') AS p50_ms,
+  quantile_cont(elapsed_ms, 0.95) FILTER (status = 'finished') AS p95_ms,
   sum(bytes_scanned)::BIGINT AS bytes_scanned
 FROM {events}
 GROUP BY GROUPING SETS ((engine_id), ())
@@ -120,12 +123,15 @@ class Trend:
 
 def red_in(store: TelemetryStore, filters: Filters, window: Window) -> RedSummary:
     """Rate, errors and duration in a window that is already read."""
-    rows = []
-    for row in store.read(RED_SQL, **filters.params(window)).to_pylist():
-        p50, p95 = row.pop("quantiles") or (None, None)
-        rows.append(
-            Red(**row, p50_ms=p50, p95_ms=p95, queries_per_hour=row["queries"] / window.hours)
-        )
+    if hourly.is_long(filters, window):
+        found = store.read(hourly.RED_SQL, **hourly.span_params(store, filters, window))
+    else:
+        found = store.read(RED_SQL, **filters.params(window))
+    rows = [
+        Red(**row, queries_per_hour=row["queries"] / window.hours)
+        for row in found.to_pylist()
+        if row["queries"]
+    ]
     total = next((r for r in rows if r.engine_id is None), Red(engine_id=None))
     return RedSummary(
         window=window, total=total, engines=tuple(r for r in rows if r.engine_id is not None)
@@ -140,7 +146,12 @@ def red(store: TelemetryStore, filters: Filters, clock: Clock) -> RedSummary:
 def trend(store: TelemetryStore, filters: Filters, clock: Clock) -> Trend:
     """Queries, failures and durations per bucket and engine."""
     window = filters.window_at(clock())
-    rows = store.read(TREND_SQL, step_us=_microseconds(window.step), **filters.params(window))
+    step_us = _microseconds(window.step)
+    if hourly.is_long(filters, window):
+        params = hourly.span_params(store, filters, window)
+        rows = store.read(hourly.TREND_SQL, step_us=step_us, **params)
+    else:
+        rows = store.read(TREND_SQL, step_us=step_us, **filters.params(window))
     return Trend(window=window, rows=rows)
 
 

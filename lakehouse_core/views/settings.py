@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse_core.config.models import HistoryOnlyEngine
 from lakehouse_core.config.show import settings
+from lakehouse_core.store.tables import TABLES
 from lakehouse_core.views.rows import records
 
 if TYPE_CHECKING:
@@ -18,26 +19,26 @@ if TYPE_CHECKING:
     from lakehouse_core.config.loader import Loaded
     from lakehouse_core.config.models import Config, EngineConfig
     from lakehouse_core.store.port import TelemetryStore
+    from lakehouse_core.store.tables import StoreTable
 
 PACKAGES = ("lakehelm", "duckdb", "pyiceberg", "pyspark", "trino", "sqlglot", "streamlit")
 
+_TIMES = {"table_metrics": "collected_at", "snapshot_commit": "committed_at"}
+
+
+def _facts_of(table: StoreTable) -> str:
+    at = table.retention_time or _TIMES.get(table.name)
+    ends = f"min({at}), max({at})" if at else "NULL, NULL"
+    return f"SELECT '{table.name}', count(*), {ends} FROM {table.name}"  # noqa: S608 names of ours
+
+
 # count(*) and min/max of a DuckDB table come from its statistics: this reads no rows.
-STORE_SQL = """
-SELECT 'query_event' AS table_name, count(*) AS row_count, min(submitted_at) AS oldest_at,
-  max(submitted_at) AS newest_at FROM query_event
-UNION ALL SELECT 'engine', count(*), NULL, NULL FROM engine
-UNION ALL SELECT 'engine_probe', count(*), min(probed_at), max(probed_at) FROM engine_probe
-UNION ALL SELECT 'query_template', count(*), NULL, NULL FROM query_template
-UNION ALL SELECT 'column_usage', count(*), NULL, NULL FROM column_usage
-UNION ALL SELECT 'lake_table', count(*), NULL, NULL FROM lake_table
-UNION ALL SELECT 'table_metrics', count(*), min(collected_at), max(collected_at) FROM table_metrics
-UNION ALL SELECT 'snapshot_commit', count(*), min(committed_at), max(committed_at)
-  FROM snapshot_commit
-UNION ALL SELECT 'health', count(*), min(assessed_at), max(assessed_at) FROM health
-UNION ALL SELECT 'agent_run', count(*), min(started_at), max(started_at) FROM agent_run
-UNION ALL SELECT 'watermark', count(*), NULL, NULL FROM watermark
-UNION ALL SELECT 'dead_letter', count(*), min(seen_at), max(seen_at) FROM dead_letter
-"""
+STORE_SQL = f"""
+WITH facts(table_name, row_count, oldest_at, newest_at) AS (
+  {" UNION ALL ".join(_facts_of(table) for table in TABLES.values())}
+)
+SELECT table_name, row_count, oldest_at, newest_at FROM facts
+"""  # noqa: S608 names of our own tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

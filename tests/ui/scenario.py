@@ -34,6 +34,7 @@ JOBS = {  # seconds between runs
     "collect:iceberg": 30,
     "probe": 10,
     "health": 30,
+    "rollup": 30,
     "retention": 3_600,
 }
 PEOPLE = ("ana", "bo", "chen", "dashboards", "etl_nightly")

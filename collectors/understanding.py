@@ -10,6 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from lakehouse_core.domain.table import join_name
 from lakehouse_core.sql import Inspection, inspect
 from lakehouse_core.sql.redaction import Redacted, redact
 from lakehouse_core.store.rows import to_arrow
@@ -73,10 +74,11 @@ class Understanding:
 
     def event(self, item: Observed) -> QueryEvent:
         """The event as the store may have it: template and kind filled in, secrets masked."""
+        event = _with_defaults(item)
         understood = self._understand(item)
         if understood is None:
-            return _without_text(item.event)
-        return _enriched(item.event, understood)
+            return _without_text(event)
+        return _enriched(event, understood)
 
     def rows(self, observed: Sequence[Observed]) -> dict[str, pa.Table]:
         """The events with template and kind filled in, and the templates they are made from."""
@@ -121,6 +123,16 @@ class Understanding:
         if len(self._seen) > self._limit:
             self._seen.popitem(last=False)
         return understood
+
+
+def _with_defaults(item: Observed) -> QueryEvent:
+    """The event with what its text needs to be understood again by somebody else."""
+    event, namespace = item.event, item.default_namespace
+    return replace(
+        event,
+        default_catalog=event.default_catalog or item.default_catalog,
+        default_namespace=event.default_namespace or (join_name(namespace) if namespace else None),
+    )
 
 
 def _enriched(event: QueryEvent, understood: _Understood) -> QueryEvent:

@@ -46,6 +46,7 @@ class TableMetadata:
     fields: tuple[Field, ...]  # of the current schema, nested ones included
     partition_names: Mapping[int, tuple[str, ...]]  # by partition spec id
     sort_order: SortOrder | None
+    properties: Mapping[str, str]
 
 
 def read_metadata(location: str) -> TableMetadata:
@@ -86,6 +87,7 @@ def _parse(raw: dict[str, Any], location: str, size_bytes: int) -> TableMetadata
         fields=fields,
         partition_names=_partition_names(raw),
         sort_order=sort_order(raw, fields),
+        properties=raw.get("properties") or {},
     )
 
 

@@ -34,7 +34,8 @@ tables = typer.Typer(
 
 
 @contextmanager
-def _store(config: Path | None) -> Iterator[tuple[Config, TelemetryStore]]:
+def reading_store(config: Path | None) -> Iterator[tuple[Config, TelemetryStore]]:
+    """The configuration and the store, for as long as a command reads from it."""
     settings = load(config).config
     store = open_store(settings, role="reader")
     try:
@@ -54,7 +55,7 @@ def engines(
     from lakehouse_core.views.engines import list_engines  # noqa: PLC0415 keeps --help fast
 
     filters = Filters(window=window, engine=engine)
-    with _store(config) as (settings, store):
+    with reading_store(config) as (settings, store):
         seen = list_engines(store, filters, utc_now, probe_every=settings.agents.probe_every)
     Output(json=json, quiet=quiet).rows(
         [_engine(view) for view in seen.engines],
@@ -89,7 +90,7 @@ def queries(  # noqa: PLR0913 one option per filter
 
     filters = Filters(window=window, engine=engine, status=status, user=user, tag=tag, text=text)
     out = Output(json=json, quiet=quiet)
-    with _store(config) as (_, store):
+    with reading_store(config) as (_, store):
         page = list_queries(store, filters, utc_now, limit=limit, offset=offset)
     out.rows(
         page.rows,
@@ -136,7 +137,7 @@ def tables_show(
     from lakehouse_core.views.tables import show_table  # noqa: PLC0415 keeps --help fast
 
     out, file = _after_group(ctx, json, quiet, config)
-    with _store(file) as (_, store):
+    with reading_store(file) as (_, store):
         view = show_table(store, name)
     record = _table(view) | {"contributors": [asdict(c) for c in view.health.contributors]}
     out.record(record, title=view.structure.table_id)
@@ -154,7 +155,7 @@ def health(
     from lakehouse_core.views.health import list_health, show_health  # noqa: PLC0415 as above
 
     out = Output(json=json, quiet=quiet)
-    with _store(config) as (_, store):
+    with reading_store(config) as (_, store):
         if table is None:
             out.rows(
                 [_verdict(verdict) for verdict in list_health(store)],
@@ -184,7 +185,7 @@ def _after_group(
 def _list_tables(out: Output, config: Path | None) -> None:
     from lakehouse_core.views.tables import list_tables  # noqa: PLC0415 keeps --help fast
 
-    with _store(config) as (_, store):
+    with reading_store(config) as (_, store):
         found = list_tables(store)
     out.rows(
         [_table(view) for view in found],

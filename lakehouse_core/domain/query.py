@@ -94,6 +94,8 @@ class QueryEvent:
     engine_url: str | None = None
     origin: Origin = "real"
     reporter: Reporter = "history"
+    default_catalog: str | None = None  # what unqualified table names were completed with
+    default_namespace: str | None = None  # as above, its levels joined with dots
 
     def __post_init__(self) -> None:
         """Derive the revision from the status, so that no mapping can forget it."""

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.errors import LakehouseError, Terminal
 from lakehouse_core.runtime import logs
 from lakehouse_core.runtime.command import Command
+from lakehouse_core.runtime.jobs import run_job
 from lakehouse_core.runtime.plan import job_file
-from lakehouse_core.runtime.processes import ChildProcess
 from lakehouse_core.runtime.spark import required_engine, spark_conf, spark_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
-    from typing import BinaryIO
 
     from lakehouse_core.config.environment import Machine
     from lakehouse_core.config.models import Config
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from lakehouse_core.runtime.report import Reporter
 
 TASK = "Demo lake"
-POLL_SECONDS = 0.1
 
 
 class DemoLakeError(Terminal, LakehouseError):
@@ -65,43 +62,18 @@ def build_demo_lake(
     Raises:
         DemoLakeError: the job failed.
     """
-    logs.turn_over(log)
-    child = ChildProcess(command, env, log)
     try:
-        with log.open("rb") as output:
-            lines = _Lines(output)
-            while (code := child.exit_code()) is None:
-                _report(lines.fresh(), reporter)
-                time.sleep(POLL_SECONDS)
-            _report(lines.fresh(), reporter)
+        end = run_job(
+            command,
+            env,
+            log,
+            on_progress=lambda at: reporter.progress(TASK, at.done, at.total),
+        )
     finally:
-        child.kill()
         reporter.forget(TASK)
+    code = end.exit_code
     if code != 0:
         raise DemoLakeError(
             f"The demo lake could not be built (exit code {code}). The end of {log}:\n"
             f"{logs.tail(log)}"
         )
-
-
-class _Lines:
-    """Whole lines of a file that grows."""
-
-    def __init__(self, source: BinaryIO) -> None:
-        self._source = source
-        self._rest = b""
-
-    def fresh(self) -> Iterator[str]:
-        *whole, self._rest = (self._rest + self._source.read()).split(b"\n")
-        for line in whole:
-            yield line.decode("utf-8", errors="replace")
-
-
-def _report(lines: Iterator[str], reporter: Reporter) -> None:
-    """Turn `progress <n>/<total> <what>` into progress; all else stays in the log."""
-    for line in lines:
-        word, _, rest = line.partition(" ")
-        count, _, _what = rest.partition(" ")
-        done, _, total = count.partition("/")
-        if word == "progress" and done.isdecimal() and total.isdecimal() and int(total) > 0:
-            reporter.progress(TASK, int(done), int(total))

@@ -51,17 +51,25 @@ def required_engine(config: Config) -> SparkEngine:
 
 
 def spark_conf(config: Config, machine: Machine) -> dict[str, str]:
-    """Settings of any Spark process on this lake; the engine's own `conf` has the last word.
+    """Settings of the Spark engine's processes; the engine's own `conf` has the last word.
 
     Raises:
         ConfigError: the configuration has no Spark engine.
     """
     engine = required_engine(config)
+    own = {
+        "spark.driver.memory": f"{engine.driver_memory // 2**20}m",
+        "spark.sql.defaultCatalog": engine.catalog,
+    }
+    return lake_conf(config, machine) | own | engine.conf
+
+
+def lake_conf(config: Config, machine: Machine) -> dict[str, str]:
+    """Settings of any Spark process on this lake."""
     jars = ":".join(str(cached_path(machine, jar)) for jar in SPARK_JARS)
     conf = {
         "spark.driver.extraClassPath": jars,
         "spark.executor.extraClassPath": jars,
-        "spark.driver.memory": f"{engine.driver_memory // 2**20}m",
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
         "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
@@ -76,7 +84,6 @@ def spark_conf(config: Config, machine: Machine) -> dict[str, str]:
         "spark.sql.extensions": (
             "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
         ),
-        "spark.sql.defaultCatalog": engine.catalog,
     }
     for name, catalog in config.catalogs.items():
         prefix = f"spark.sql.catalog.{name}"
@@ -89,7 +96,7 @@ def spark_conf(config: Config, machine: Machine) -> dict[str, str]:
             # Iceberg's cache would hide other engines' commits from a session that stays busy.
             f"{prefix}.cache-enabled": "false",
         }
-    return conf | engine.conf
+    return conf
 
 
 def connect_conf(config: Config, machine: Machine) -> dict[str, str]:

@@ -140,9 +140,9 @@ WITH used AS (
 ), totals AS (
   SELECT day, table_name, column_name, operator, literal_kind, engine_id,
     sum(runs) AS runs, sum(runs * literal_count) AS literals,
-    CASE WHEN literal_kind = 'number' THEN min_by(min_literal, CAST(min_literal AS DOUBLE))
+    CASE WHEN literal_kind = 'number' THEN min_by(min_literal, try_cast(min_literal AS DOUBLE))
       ELSE min(min_literal) END AS min_literal,
-    CASE WHEN literal_kind = 'number' THEN max_by(max_literal, CAST(max_literal AS DOUBLE))
+    CASE WHEN literal_kind = 'number' THEN max_by(max_literal, try_cast(max_literal AS DOUBLE))
       ELSE max(max_literal) END AS max_literal
   FROM conditions GROUP BY day, table_name, column_name, operator, literal_kind, engine_id
 ), one_literal AS (

@@ -45,7 +45,7 @@ def test_a_record_of_every_kind_can_be_stored_and_read_back(store: OwnerStore, t
 def test_the_fields_of_a_query_event_are_the_columns_of_its_table() -> None:
     # `known_by` is the store's own: from whom each value comes.
     names = [field.name for field in fields(QueryEvent)]
-    assert [*names, "known_by"] == schemas()["query_event"].names
+    assert names == [name for name in schemas()["query_event"].names if name != "known_by"]
 
 
 def test_every_table_has_its_key_columns_and_they_are_required() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from agents import collect, health, probe, retention, rollup
+from agents import collect, health, pipeline, probe, retention, rollup
 from agents.runs import Ended, Result, run_job
 from agents.scheduler import ScheduledJob
 from agents.watch import Lease, Watch
@@ -109,7 +109,20 @@ def scheduled_jobs(shop: Workshop) -> list[ScheduledJob]:
             LIMIT,
             lambda _: retention.run_once(store, config, clock),
         ),
+        *([_pipeline_job(shop)] if config.pipeline.enabled else ()),
     ]
+
+
+def _pipeline_job(shop: Workshop) -> ScheduledJob:
+    settings = shop.config.pipeline
+    report = shop.progress.reporter("pipeline", "stages")
+
+    def work(lease: Lease) -> Result:
+        lease.on_progress = report
+        return pipeline.run_once(shop.store, shop.config, shop.clock, lease, shop.is_stopping)
+
+    # The run ends its Spark job itself when the time is up; this is for one that cannot.
+    return watched_job(shop, "pipeline", settings.every, settings.timeout + LIMIT, work)
 
 
 def _collect_job(shop: Workshop, name: str) -> ScheduledJob:

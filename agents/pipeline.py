@@ -11,15 +11,28 @@ from lakehouse_core.pipeline.service import Surroundings, run_pipeline
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agents.watch import Lease
     from lakehouse_core.config.models import Config
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.port import TelemetryStore
 
 
 def run_once(
-    store: TelemetryStore, config: Config, clock: Clock, is_stopping: Callable[[], bool]
+    store: TelemetryStore,
+    config: Config,
+    clock: Clock,
+    lease: Lease,
+    is_stopping: Callable[[], bool] = lambda: False,
 ) -> Result:
-    """One run; its errors are the job's, with stage and reason."""
-    around = Surroundings(machine=read_machine(), clock=clock, is_stopping=is_stopping)
-    report = run_pipeline(config, store, around)
-    return Result(rows=report.rows)
+    """One run; its errors are the job's, with stage and reason.
+
+    The Spark job is a process of its own: it is ended when this process stops or the run was given
+    up, and the next run carries on what it left.
+    """
+    around = Surroundings(
+        machine=read_machine(),
+        clock=clock,
+        on_progress=lambda at: lease.on_progress(at.done, at.total),
+        is_stopping=lambda: lease.is_lost or is_stopping(),
+    )
+    return Result(rows=run_pipeline(config, store, around).rows)

@@ -36,7 +36,7 @@ class Job:
 
     agent: str
     every: timedelta
-    feeds: str  # queries, tables, health, engines or upkeep
+    feeds: str  # queries, tables, health, engines, workloads or upkeep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,14 @@ def jobs(config: Config) -> tuple[Job, ...]:
         Job(agent="health", every=config.agents.health_every, feeds="health"),
         Job(agent="rollup", every=ROLLUP_EVERY, feeds="upkeep"),
         Job(agent="retention", every=config.agents.retention_every, feeds="upkeep"),
+        *_pipeline(config),
     )
+
+
+def _pipeline(config: Config) -> tuple[Job, ...]:
+    if not config.pipeline.enabled:
+        return ()
+    return (Job(agent="pipeline", every=config.pipeline.every, feeds="workloads"),)
 
 
 def _is_wanted(config: Config, source: str) -> bool:

@@ -1,18 +1,20 @@
 """What every query source does with SQL texts, in one place: redact, fingerprint, note usage.
 
 Each distinct text is looked at once; a batch carries each template of its events once, with the
-columns the template uses.
+columns the template uses and the cells of the sketches its literals fall into.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.table import join_name
 from lakehouse_core.sql import Inspection, inspect
 from lakehouse_core.sql.redaction import Redacted, redact
+from lakehouse_core.sql.sketch import LiteralCell, cells, merged
 from lakehouse_core.store.rows import to_arrow
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from lakehouse_core.domain.query import QueryEvent
 
-TABLES = ("query_event", "query_template", "column_usage")
+TABLES = ("query_event", "query_template", "column_usage", "column_literal")
 MAX_MESSAGE = 4_000
 _CACHED_TEXTS = 10_000
 
@@ -46,6 +48,7 @@ class QueryTemplate:
     template: str
     statement_kind: str
     parse_error: str | None
+    parse_reason: str | None
     seen_at: datetime
 
 
@@ -87,6 +90,7 @@ class Understanding:
         events: list[QueryEvent] = []
         templates: dict[str, QueryTemplate] = {}
         usage: dict[tuple[str, str, str, str], ColumnUsage] = {}
+        literals: list[LiteralCell] = []
         for item in observed:
             event = self.event(item)
             events.append(event)
@@ -95,10 +99,13 @@ class Understanding:
                 template = _template(event, understood.inspection)
                 templates[template.template_id] = template
                 usage |= {_key(use): use for use in _usage(understood.inspection)}
+            if understood:
+                literals += _literals(event, understood.inspection)
         tables: dict[str, Sequence[object]] = {
             "query_event": events,
             "query_template": list(templates.values()),
             "column_usage": list(usage.values()),
+            "column_literal": merged(literals),
         }
         return {name: to_arrow(name, rows) for name, rows in tables.items() if rows}
 
@@ -117,6 +124,7 @@ class Understanding:
             dialect,
             default_catalog=item.default_catalog,
             default_namespace=item.default_namespace,
+            literals=True,
         )
         understood = _Understood(redacted, inspection)
         self._seen[key] = understood
@@ -161,6 +169,7 @@ def _template(event: QueryEvent, inspection: Inspection) -> QueryTemplate:
         template=inspection.template or event.sql_text or "",
         statement_kind=inspection.kind,
         parse_error=inspection.error,
+        parse_reason=inspection.reason,
         seen_at=event.collected_at,
     )
 
@@ -174,6 +183,11 @@ def _usage(inspection: Inspection) -> Iterable[ColumnUsage]:
                 column_name=use.column,
                 role=use.role,
             )
+
+
+def _literals(event: QueryEvent, inspection: Inspection) -> Iterable[LiteralCell]:
+    used_on = event.submitted_at.astimezone(UTC).date()
+    return cells(str(inspection.template_id), inspection.predicates or (), used_on)
 
 
 def _key(use: ColumnUsage) -> tuple[str, str, str, str]:

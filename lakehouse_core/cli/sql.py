@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
+from contextlib import closing
+from dataclasses import asdict
+from json import dumps, loads
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakehouse_core.cli.output import ConfigFile, JsonFlag, Output, QuietFlag, load
+from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.query import StatementKind
 from lakehouse_core.sql import Inspector
+from lakehouse_core.views.filters import Filters
+from lakehouse_core.views.window import DEFAULT_WINDOW, EXAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +45,8 @@ def inspect(
     In: {"sql": "SELECT …", "dialect": "trino"}; optional keys are default_catalog,
     default_namespace (a list of texts) and schema (an object: table to list of columns).
 
-    Out: template_id, template, kind, tables, columns (each with table, column, role), error.
+    Out: template_id, template, kind, tables, columns (each with table, column, role), error;
+    with "literals": true in the request also predicates (each with its typed values).
 
     A line that cannot be read gets an object with an error; nothing stops the command but the
     end of its input.
@@ -47,7 +54,7 @@ def inspect(
     out = sys.stdout
     try:
         for answer in answers(sys.stdin.buffer, Inspector(), dialect):
-            out.write(json.dumps(answer) + "\n")  # ASCII only: any terminal, any pipe
+            out.write(dumps(answer) + "\n")  # ASCII only: any terminal, any pipe
             out.flush()
     except BrokenPipeError:
         # The reader has seen enough (`| head`); nothing may be flushed into the pipe at exit.
@@ -64,7 +71,7 @@ def answers(
 
 def _answer(line: bytes, inspector: Inspector, default_dialect: str) -> dict[str, Any]:
     try:
-        request = json.loads(line.decode("utf-8", "replace"))
+        request = loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         return _refused(f"not a JSON object: {error}")
     problem = _problem(request)
@@ -76,8 +83,45 @@ def _answer(line: bytes, inspector: Inspector, default_dialect: str) -> dict[str
         default_catalog=request.get("default_catalog"),
         default_namespace=tuple(request.get("default_namespace") or ()),
         schema=request.get("schema"),
+        literals=request.get("literals") is True,
     )
     return _plain(found)
+
+
+@app.command()
+def unparsed(  # noqa: PLR0913 one option per filter
+    *,
+    window: Annotated[
+        str, typer.Option("--window", help=f"The time to look at: {EXAMPLES}.")
+    ] = DEFAULT_WINDOW,
+    engine: Annotated[str | None, typer.Option("--engine", help="Only this engine.")] = None,
+    reason: Annotated[
+        str | None, typer.Option("--reason", help="List statements of this reason only.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = 50,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
+    config: ConfigFile = None,
+) -> None:
+    """List the statements that were not understood: how many, why, and which."""
+    from lakehouse_core.bootstrap import open_store  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.views.unparsed import list_unparsed  # noqa: PLC0415 as above
+
+    out = Output(json=json, quiet=quiet)
+    with closing(open_store(load(config).config, role="reader")) as store:
+        filters = Filters(window=window, engine=engine)
+        found = list_unparsed(store, filters, utc_now, reason=reason, limit=limit)
+    if out.is_json:
+        out.record({**asdict(found), "window": asdict(found.window), "ratio": found.ratio})
+        return
+    out.rows(found.reasons, title=f"Not understood, {found.window.label}")
+    out.rows(
+        found.statements,
+        columns=("queries", "reason", "engines", "error", "template"),
+        one_line=("template",),
+        title="Statements",
+    )
+    out.say(f"{found.unparsed} of {found.inspected} inspected queries were not understood")
 
 
 def _problem(request: Any) -> str | None:
@@ -105,7 +149,7 @@ def _is_list_of_texts(value: Any) -> bool:
 
 
 def _plain(found: Inspection) -> dict[str, Any]:
-    return {
+    answer: dict[str, Any] = {
         "template_id": found.template_id,
         "template": found.template,
         "kind": found.kind.value,
@@ -115,6 +159,9 @@ def _plain(found: Inspection) -> dict[str, Any]:
         ],
         "error": found.error,
     }
+    if found.predicates is not None:
+        answer["predicates"] = [asdict(predicate) for predicate in found.predicates]
+    return answer
 
 
 def _refused(reason: str) -> dict[str, Any]:

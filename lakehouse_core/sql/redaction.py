@@ -1,8 +1,9 @@
 """Secrets out of SQL texts before they are stored or shown.
 
-Two rules, both on tokens: in a statement that handles no data (CREATE SECRET, ATTACH, SET, ALTER
+Three rules, all on tokens: in a statement that handles no data (CREATE SECRET, ATTACH, SET, ALTER
 USER, …) and speaks of a password, secret, token or key, every literal goes; in any statement a
-literal that is itself a connection string with credentials goes.
+literal that is itself a connection string with credentials goes, and so does one that is compared
+with or assigned to a column named like a secret.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
 MASK = "***"
 
-_SUSPICIOUS = ("passw", "pwd", "secret", "token", "credential", "key", "://")
+_SUSPICIOUS = ("pass", "pwd", "secret", "token", "credential", "key", "://")
 _WORDS = ("password", "passwd", "secret", "token", "credential")
 _WORD_PARTS = frozenset({"key", "pwd", "pass"})
-_SECRET_PARTS = frozenset({"pwd", "pass", "passphrase", "apikey", "pin"})
+_SECRET_PARTS = frozenset({"pwd", "pass", "passphrase", "apikey"})
 _SECRET_KEYS = frozenset({"api", "access", "private", "encryption", "auth", "signing", "master"})
 # What a literal holds, not SQL: `user:password@` of a URL, or `password=…` of a connection string.
 _CREDENTIALS = re.compile(
@@ -54,6 +55,40 @@ _DATA_STATEMENTS = frozenset(
         TokenType.UPDATE,
         TokenType.DELETE,
         TokenType.MERGE,
+    }
+)
+_VALUES = _LITERALS | {TokenType.NUMBER}
+_COMPARING = frozenset(
+    {
+        TokenType.EQ,
+        TokenType.NEQ,
+        TokenType.LT,
+        TokenType.LTE,
+        TokenType.GT,
+        TokenType.GTE,
+        TokenType.NULLSAFE_EQ,
+        TokenType.LIKE,
+        TokenType.ILIKE,
+        TokenType.RLIKE,
+        TokenType.IN,
+        TokenType.BETWEEN,
+    }
+)
+_BETWEEN_NAME_AND_OPERATOR = frozenset({TokenType.R_PAREN, TokenType.NOT})
+_AFTER_OPERAND = frozenset(
+    {
+        TokenType.AND,
+        TokenType.OR,
+        TokenType.COMMA,
+        TokenType.WHERE,
+        TokenType.FROM,
+        TokenType.THEN,
+        TokenType.GROUP_BY,
+        TokenType.ORDER_BY,
+        TokenType.HAVING,
+        TokenType.LIMIT,
+        TokenType.UNION,
+        TokenType.JOIN,
     }
 )
 _QUERY_STARTS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN})
@@ -155,9 +190,53 @@ def _statement_spans(
             start, end = value.start, tokens[-1].end + 1
             yield _Span(base + start, base + end, sql[start:end].strip("'\""))
             return
-    for token in tokens:
-        if token.token_type in _LITERALS and (is_sensitive or _CREDENTIALS.search(token.text)):
+    compared = set() if is_sensitive else _compared_with_secrets(tokens)
+    for index, token in enumerate(tokens):
+        is_secret = is_sensitive or index in compared or _CREDENTIALS.search(token.text)
+        is_value = token.token_type in _LITERALS or index in compared
+        if is_value and is_secret:
             yield _Span(base + token.start, base + token.end + 1, token.text)
+
+
+def _compared_with_secrets(tokens: Sequence[Token]) -> set[int]:
+    """Literals compared with, or assigned to, a column that is named like a secret."""
+    found: set[int] = set()
+    for index, token in enumerate(tokens):
+        if token.token_type not in _COMPARING:
+            continue
+        left = index - 1
+        while left > 0 and tokens[left].token_type in _BETWEEN_NAME_AND_OPERATOR:
+            left -= 1
+        if left >= 0 and _is_secret_name(tokens[left]):
+            found |= _operand(tokens, index)
+        right = index + 1
+        while right + 2 < len(tokens) and tokens[right + 1].token_type is TokenType.DOT:
+            right += 2
+        is_value_first = index > 0 and tokens[index - 1].token_type in _VALUES
+        if is_value_first and right < len(tokens) and _is_secret_name(tokens[right]):
+            found.add(index - 1)
+    return found
+
+
+def _operand(tokens: Sequence[Token], operator: int) -> set[int]:
+    """The literals on the right side of an operator."""
+    found: set[int] = set()
+    depth = 0
+    is_between = tokens[operator].token_type is TokenType.BETWEEN
+    for index in range(operator + 1, len(tokens)):
+        kind = tokens[index].token_type
+        depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
+        if is_between and kind is TokenType.AND:
+            is_between = False
+        elif depth < 0 or (depth == 0 and kind in _AFTER_OPERAND):
+            break
+        elif kind in _VALUES:
+            found.add(index)
+    return found
+
+
+def _is_secret_name(token: Token) -> bool:
+    return token.token_type not in _VALUES and is_secret_column(token.text)
 
 
 def _assigned(tokens: Sequence[Token]) -> Token | None:

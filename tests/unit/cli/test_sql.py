@@ -100,3 +100,11 @@ def test_command_answers_each_line_before_the_next_is_sent(repository: Path) -> 
         process.stdin.close()
         assert process.stdout.read() == ""
         assert process.wait(timeout=60) == 0
+
+
+def test_literals_are_told_when_asked_for() -> None:
+    (answer,) = ask({"sql": "SELECT a FROM t WHERE b >= 1.50", "literals": True})
+    assert list(answer) == [*KEYS, "predicates"]
+    (predicate,) = answer["predicates"]
+    assert (predicate["column"], predicate["operator"]) == ("b", ">=")
+    assert predicate["values"] == ({"kind": "number", "text": "1.5"},)

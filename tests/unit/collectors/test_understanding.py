@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from collectors.understanding import MAX_MESSAGE, Observed, Understanding
 from lakehouse_core.domain.query import StatementKind
 from tests.factories import query_event
@@ -35,6 +37,41 @@ def test_a_batch_has_each_template_once_with_the_columns_it_uses() -> None:
     assert {row["template_id"] for row in rows(found["query_event"])} == templates
 
 
+def test_literals_fall_into_sketches() -> None:
+    events = [observed(f"SELECT v FROM t WHERE id = {n}") for n in (10, 9, 30)]  # noqa: S608 not run
+    found = rows(Understanding().rows(events)["column_literal"])
+    ends = {row["part"]: row["literals"] for row in found if row["part"] != "sample"}
+    assert (ends["min"], ends["max"]) == (["9"], ["30"])
+    sampled = {row["literals"][0] for row in found if row["part"] == "sample"}
+    assert sampled <= {"9", "10", "30"}
+    assert {(row["table_name"], row["column_name"], row["operator"]) for row in found} == {
+        ("lake.demo.t", "id", "=")
+    }
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1 FROM t WHERE password = 'hunter2' AND a = 'plain'",
+        "SELECT 1 FROM t WHERE a = 'plain' AND 'hunter2' = user_token",
+        "SELECT 1 FROM t WHERE lower(t.secret) NOT IN ('x', 'hunter2') AND a = 'plain'",
+        "SELECT 1 FROM t WHERE api_key BETWEEN 'a' AND 'hunter2' AND a = 'plain'",
+        "UPDATE t SET passwd = 'hunter2', b = 'plain' WHERE c = 1",
+        "SELECT 1 FROM t WHERE url = 'jdbc:x://u:hunter2@h' AND a = 'plain'",
+    ],
+)
+def test_secrets_are_in_no_row(sql: str) -> None:
+    found = Understanding().rows([observed(sql)])
+    shown = " ".join(str(table.to_pylist()) for table in found.values())
+    assert "hunter2" not in shown
+    assert "plain" in shown
+
+
+def test_keys_are_no_secrets() -> None:
+    found = Understanding().rows([observed("SELECT 1 FROM t WHERE customer_key = 4711")])
+    assert "4711" in str(found["query_event"].column("sql_text").to_pylist())
+
+
 def test_the_kind_an_engine_reported_stands() -> None:
     event = query_event(sql_text="SELECT 1", statement_kind=StatementKind.CALL)
     assert Understanding().event(Observed(event)).statement_kind is StatementKind.CALL
@@ -47,6 +84,7 @@ def test_a_text_that_does_not_parse_is_kept_and_shown_as_such() -> None:
     assert event["sql_text"] == "SELEC 1 FRM"
     assert event["template_id"] == template["template_id"]
     assert template["parse_error"]
+    assert template["parse_reason"] == "syntax"
     assert "column_usage" not in found
 
 

@@ -142,3 +142,14 @@ def test_without_an_owner_the_command_says_what_to_start(
     out, err = capsys.readouterr()
     assert (ended.value.code, out) == (3, "")
     assert "lakehelm up" in err
+
+
+def test_statements_not_understood_are_counted_by_reason(
+    read: Callable[..., Any], run: Callable[..., tuple[int, str, str]]
+) -> None:
+    found = read("sql", "unparsed", "--window", "7d")
+    assert found["inspected"] <= found["queries"]
+    assert found["unparsed"] == sum(row["queries"] for row in found["reasons"])
+    code, _, err = run("sql", "unparsed")
+    assert code == 0
+    assert "inspected queries were not understood" in err

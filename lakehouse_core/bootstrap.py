@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from lakehouse_core.config.models import Config
     from lakehouse_core.engines.base import Engine
+    from lakehouse_core.gateway.intake import Intake
     from lakehouse_core.store.client import StoreClient
 
 Role = Literal["writer", "reader"]
@@ -34,3 +36,29 @@ def open_engine(config: Config, name: str) -> Engine:
     from lakehouse_core.engines import registry  # noqa: PLC0415 as above
 
     return registry.open_engine(EngineId(name), config)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intakes:
+    """What understands the payloads that engines push to the gateway."""
+
+    trino: Intake
+    reports: Intake
+
+
+def open_intakes(config: Config) -> Intakes:
+    """The collectors' mappings for the gateway's ingest, which does not know collectors."""
+    from collectors.reports.intake import ReportIntake  # noqa: PLC0415 keeps --help fast
+    from collectors.trino.listener import ListenerSettings, TrinoIntake  # noqa: PLC0415 as above
+    from collectors.understanding import Understanding  # noqa: PLC0415 as above
+    from lakehouse_core.config.models import TrinoEngine  # noqa: PLC0415 as above
+    from lakehouse_core.domain.query import EngineId  # noqa: PLC0415 as above
+
+    engines = [
+        ListenerSettings(engine_id=EngineId(name), url=engine.url)
+        for name, engine in config.engines.items()
+        if isinstance(engine, TrinoEngine) and engine.enabled
+    ]
+    return Intakes(
+        trino=TrinoIntake(engines, Understanding()), reports=ReportIntake(tuple(config.catalogs))
+    )

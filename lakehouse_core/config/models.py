@@ -175,6 +175,7 @@ class SnowflakeEngine(HistoryOnlyEngine):
     user: Text
     role: Text | None = None
     warehouse: Text | None = None
+    lake_database: Text | None = None  # what it calls the catalog we call `catalog`
     database: Text = "SNOWFLAKE"
     usage_schema: Text = "ACCOUNT_USAGE"
     backfill: Interval = timedelta(days=30)
@@ -343,10 +344,13 @@ class HealthConfig(Section):
 
 
 class GatewayConfig(Section):
-    """Where the gateway listens."""
+    """Where the gateway listens, and what it takes from engines that push their events."""
 
     host: Text = "127.0.0.1"
     admin_port: Port = 8090
+    ingest_token: SecretRef = SecretStr("file:secrets/ingest")
+    ingest_max_body: ByteSize = 32 * 2**20
+    ingest_memory: ByteSize = 256 * 2**20
 
 
 class UiConfig(Section):

@@ -1,19 +1,27 @@
-"""`python -m lakehouse_core.gateway --config FILE`: serve the admin HTTP until told to stop."""
+"""`python -m lakehouse_core.gateway --config FILE`: serve its HTTP until told to stop."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 
-from lakehouse_core.bootstrap import open_store
+from lakehouse_core.bootstrap import open_intakes, open_store
 from lakehouse_core.config import load_config
+from lakehouse_core.config.secrets import resolve_secret
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.errors import LakehouseError
 from lakehouse_core.gateway.app import Admin, create_app
+from lakehouse_core.gateway.desk import Desk
 from lakehouse_core.gateway.facts import FactsCache, read_facts
+from lakehouse_core.gateway.ingest import Ingest
+
+if TYPE_CHECKING:
+    from lakehouse_core.config.models import Config
+    from lakehouse_core.store.port import TelemetryStore
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -24,6 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         config = load_config(chosen.config).config
         store = open_store(config, "reader")
+        writer = open_store(config, "writer")
+        ingest = open_ingest(config, writer)
     except LakehouseError as error:
         sys.stderr.write(f"gateway: {error}\n")
         return 2
@@ -31,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         facts=FactsCache(lambda: read_facts(store, utc_now), utc_now),
         engines=tuple(name for name, engine in config.engines.items() if engine.enabled),
         probe_every=config.agents.probe_every,
+        ingest=ingest,
     )
     try:
         uvicorn.run(
@@ -44,7 +55,24 @@ def main(arguments: list[str] | None = None) -> int:
         )
     finally:
         store.close()
+        writer.close()
     return 0
+
+
+def open_ingest(config: Config, writer: TelemetryStore) -> Ingest:
+    """What takes the events that engines push.
+
+    Raises:
+        ConfigError: the token is missing.
+    """
+    intakes = open_intakes(config)
+    memory = config.gateway.ingest_memory
+    return Ingest(
+        token=resolve_secret(config.gateway.ingest_token),
+        trino=Desk(intakes.trino, writer, memory),
+        reports=Desk(intakes.reports, writer, memory),
+        most_bytes=config.gateway.ingest_max_body,
+    )
 
 
 if __name__ == "__main__":

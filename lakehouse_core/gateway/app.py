@@ -1,9 +1,10 @@
-"""The admin HTTP of the gateway: /livez, /readyz, /metrics; everything else is an error in JSON."""
+"""The gateway's HTTP: /livez, /readyz, /metrics and the ingest; the rest is an error in JSON."""
 
 from __future__ import annotations
 
 import os
 import time
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -13,10 +14,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from lakehouse_core.gateway import ingest as ingesting
 from lakehouse_core.gateway.facts import FactsCache, unready_reasons
 from lakehouse_core.gateway.metrics import Steady, render
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from datetime import timedelta
 
     from starlette.requests import Request
@@ -30,11 +33,13 @@ class Admin:
         facts: readings of the store.
         engines: ids of the engines that must have been probed before the gateway is ready.
         probe_every: how often they are probed.
+        ingest: takes what engines push; None: nothing is taken.
     """
 
     facts: FactsCache
     engines: tuple[str, ...]
     probe_every: timedelta
+    ingest: ingesting.Ingest | None = None
 
 
 def create_app(admin: Admin) -> Starlette:
@@ -56,27 +61,40 @@ def create_app(admin: Admin) -> Starlette:
 
     async def metrics(request: Request) -> Response:
         accept = request.headers.get("accept", "")
-        body, content_type = render(await admin.facts.get(), steady, accept)
+        counts = admin.ingest.counts() if admin.ingest else {}
+        body, content_type = render(await admin.facts.get(), steady, accept, counts)
         return Response(body, headers={"content-type": content_type})
 
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        if admin.ingest is not None:
+            await admin.ingest.close()
+
     return Starlette(
+        lifespan=lifespan,
         routes=[
             Route("/livez", livez),
             Route("/readyz", readyz),
             Route("/metrics", metrics),
+            *(admin.ingest.routes() if admin.ingest else ()),
         ],
         exception_handlers={HTTPException: _http_error, Exception: _fault},
     )
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    headers = error.headers if isinstance(error, HTTPException) else None
-    text = {
-        404: f"There is no {request.url.path}; try /livez, /readyz or /metrics",
-        405: f"{request.method} is not allowed on {request.url.path}; use GET",
-    }.get(status, HTTPStatus(status).phrase)
-    return _error(status, text, dict(headers or {}))
+    if not isinstance(error, HTTPException):
+        return await _fault(request, error)
+    status, path = error.status_code, request.url.path
+    headers = dict(error.headers or {})
+    text = error.detail
+    if status == HTTPStatus.NOT_FOUND:
+        text = f"There is no {path}; try /livez, /readyz, /metrics, {ingesting.ROUTES}"
+    elif status == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = [name for name in headers.get("Allow", "").split(", ") if name != "HEAD"]
+        text = f"{request.method} is not allowed on {path}; use {' or '.join(allowed)}"
+    return _error(status, text, headers)
 
 
 async def _fault(_: Request, error: Exception) -> Response:
@@ -85,5 +103,7 @@ async def _fault(_: Request, error: Exception) -> Response:
 
 
 def _error(status: int, message: str, headers: dict[str, str]) -> Response:
-    body = {"error": {"status": status, "message": message}}
+    # `code` and `type` are what clients of Iceberg's REST specification look for.
+    kind = HTTPStatus(status).phrase.replace(" ", "")
+    body = {"error": {"status": status, "message": message, "code": status, "type": kind}}
     return JSONResponse(body, status_code=status, headers=headers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
@@ -12,7 +13,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from prometheus_client import Metric
 
@@ -43,9 +44,15 @@ class Steady:
 class FactsCollector(Collector):
     """One reading of the store as metric families."""
 
-    def __init__(self, facts: Facts, queries: dict[tuple[str, str], int]) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        queries: Mapping[tuple[str, str], int],
+        ingested: Mapping[tuple[str, str], int],
+    ) -> None:
         self._facts = facts
         self._queries = queries
+        self._ingested = ingested
 
     def collect(self) -> Iterator[Metric]:
         """The families, in a fixed order."""
@@ -75,6 +82,14 @@ class FactsCollector(Collector):
         for (engine, status), count in sorted(self._queries.items()):
             queries.add_metric([engine, status], count)
         yield queries
+        ingested = CounterMetricFamily(
+            "lakehouse_ingest_events",
+            "What was pushed to this process, by what became of it.",
+            labels=["source", "outcome"],
+        )
+        for (source, outcome), count in sorted(self._ingested.items()):
+            ingested.add_metric([source, outcome], count)
+        yield ingested
         lag = GaugeMetricFamily(
             "lakehouse_collector_lag_seconds",
             "Time since the start of the last run that succeeded.",
@@ -85,11 +100,16 @@ class FactsCollector(Collector):
         yield lag
 
 
-def render(facts: Facts, steady: Steady, accept: str) -> tuple[bytes, str]:
+def render(
+    facts: Facts,
+    steady: Steady,
+    accept: str,
+    ingested: Mapping[tuple[str, str], int] = MappingProxyType({}),
+) -> tuple[bytes, str]:
     """The metrics in the format the scraper asked for, and its content type."""
     # Without the store there are no counts: leaving them out says "unknown", zero would lie.
     queries = steady.update(facts.queries) if facts.store_up else {}
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(FactsCollector(facts, queries))
+    registry.register(FactsCollector(facts, queries, ingested))
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type

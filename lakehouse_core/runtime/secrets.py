@@ -16,9 +16,10 @@ TOKEN_BYTES = 32
 
 
 def ensure_tokens(config: Config) -> list[Path]:
-    """Create the store's token files that are referred to but missing; returns the new ones."""
+    """Create the token files that are referred to but missing; returns the new ones."""
     created = []
-    for ref in (config.store.writer_token, config.store.reader_token):
+    store, gateway = config.store, config.gateway
+    for ref in (store.writer_token, store.reader_token, gateway.ingest_token):
         path = _file_of(ref)
         if path is not None and not path.exists():
             _create(path)

@@ -34,7 +34,7 @@ def write_tokens(config: Config) -> None:
     """Make the token files that `lakehelm up` would make."""
     folder = config.home / "secrets"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("store-writer", "store-reader"):
+    for name in ("store-writer", "store-reader", "ingest"):
         file = folder / name
         file.write_text(f"{name}-of-a-test")
         file.chmod(0o600)

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 def test_tokens_are_created_once_for_their_owner_only(demo_config: Config) -> None:
     created = ensure_tokens(demo_config)
-    assert [path.stat().st_mode & 0o777 for path in created] == [0o600, 0o600]
+    assert [path.stat().st_mode & 0o777 for path in created] == [0o600, 0o600, 0o600]
     assert created[0].parent.stat().st_mode & 0o077 == 0
     tokens = [resolve_secret(demo_config.store.writer_token)]
     tokens.append(resolve_secret(demo_config.store.reader_token))
-    assert len(set(tokens)) == 2
+    tokens.append(resolve_secret(demo_config.gateway.ingest_token))
+    assert len(set(tokens)) == 3
     assert min(map(len, tokens)) >= 32
     assert ensure_tokens(demo_config) == []
     assert resolve_secret(demo_config.store.writer_token) == tokens[0]

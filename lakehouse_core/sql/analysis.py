@@ -16,8 +16,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from lakehouse_core.domain.query import StatementKind, TemplateId
 from lakehouse_core.sql import limits
-from lakehouse_core.sql.kind import is_statement, kind_of
-from lakehouse_core.sql.lex import Lexed, end_of, lex
+from lakehouse_core.sql.kind import is_bare_command, is_statement, kind_of
+from lakehouse_core.sql.lex import Code, Lexed, end_of, lex
 from lakehouse_core.sql.link import canonical_names, link, start_of
 from lakehouse_core.sql.records import Fingerprint, UnparsedReason
 from lakehouse_core.sql.render import Spelling, quoted, render
@@ -129,7 +129,7 @@ def _problem(lexed: Lexed, dialect: SqlDialect) -> tuple[str, UnparsedReason] | 
 
 
 def _understood(lexed: Lexed, dialect: SqlDialect) -> Analysis:
-    tree = None if lexed.is_command else parse(lexed, dialect)
+    tree = None if lexed.is_command or is_bare_command(lexed) else parse(lexed, dialect)
     if tree is None:
         return _command(lexed, dialect)
     if not is_statement(tree.root):
@@ -159,7 +159,7 @@ def _analysis(lexed: Lexed, tree: Tree | None, bound: Bound | None, template: st
 def _command(lexed: Lexed, dialect: SqlDialect) -> Analysis:
     """A statement without a tree. The text EXECUTE IMMEDIATE runs is its meaning."""
     spelling = Spelling()
-    is_dynamic = lexed.tokens[0].token_type == TokenType.EXECUTE
+    is_dynamic = _is_dynamic(lexed)
     if is_dynamic:
         spelling.literals = {token.start: _verbatim(token) for token in lexed.literals}
     analysis = _analysis(lexed, None, None, render(lexed, spelling, dialect))
@@ -167,6 +167,14 @@ def _command(lexed: Lexed, dialect: SqlDialect) -> Analysis:
         return analysis
     kept = tuple((number, False) for number in range(len(lexed.literals)))
     return Analysis(analysis.fingerprint, None, analysis.ends, kept)
+
+
+def _is_dynamic(lexed: Lexed) -> bool:
+    """Whether a text is run that stands in a literal; `EXECUTE name USING 5` runs a known one."""
+    if lexed.tokens[0].token_type != TokenType.EXECUTE:
+        return False
+    is_named = len(lexed.tokens) > 1 and lexed.codes[1] in (Code.VAR, Code.IDENTIFIER)
+    return not is_named or lexed.tokens[1].text.upper() == "IMMEDIATE"
 
 
 def _spelling(lexed: Lexed, tree: Tree, bound: Bound, dialect: SqlDialect) -> Spelling:
@@ -179,7 +187,14 @@ def _spelling(lexed: Lexed, tree: Tree, bound: Bound, dialect: SqlDialect) -> Sp
             quoted(interval_form(token.text)) if is_interval else _verbatim(token)
         )
         names.pop(token.start, None)
-    return Spelling(names, _wanting_as(bound), literals, is_parsed=True)
+    spelling = Spelling(names, _wanting_as(bound), literals, is_parsed=True)
+    if Code.HINT in lexed.codes:
+        spelling.in_hints = {
+            dialect.fold(node.name, False): names[start_of(node)]
+            for node, kind in bound.aliases
+            if kind in ("table", "cte") and start_of(node) in names
+        }
+    return spelling
 
 
 def _wanting_as(bound: Bound) -> set[int]:

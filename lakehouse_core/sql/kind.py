@@ -77,6 +77,7 @@ _BY_WORD: dict[str, StatementKind] = {
     StatementKind.SESSION,
 )
 
+_BARE = frozenset({"CHECKPOINT", "VACUUM", "ANALYZE", "ABORT"})
 # An expression alone parses, but no engine takes it for a statement.
 _EXPRESSIONS = (exp.Condition, exp.Alias, exp.Aliases, exp.Tuple, exp.Identifier, exp.DataType)
 
@@ -91,6 +92,11 @@ def kind_of(lexed: Lexed, root: exp.Expr | None) -> StatementKind:
         if isinstance(root, nodes):
             return kind
     return StatementKind.OTHER
+
+
+def is_bare_command(lexed: Lexed) -> bool:
+    """Whether the text is one word that an engine takes for a statement and sqlglot for a name."""
+    return len(lexed.tokens) == 1 and lexed.tokens[0].text.upper() in _BARE
 
 
 def is_statement(root: exp.Expr) -> bool:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from sqlglot.tokenizer_core import Token
 
     from lakehouse_core.sql.dialect import SqlDialect
 
@@ -54,6 +52,7 @@ class Code:
     EQ = 25
     NEQ = 26
     HINT = 27
+    WINDOW = 28
 
 
 _CODES: dict[int, Iterable[TokenType]] = {
@@ -85,6 +84,7 @@ _CODES: dict[int, Iterable[TokenType]] = {
     Code.EQ: (TokenType.EQ,),
     Code.NEQ: (TokenType.NEQ,),
     Code.HINT: (TokenType.HINT,),
+    Code.WINDOW: (TokenType.WINDOW,),
     Code.GT: (TokenType.GT,),
     Code.LT: (TokenType.LT,),
     Code.QUERY: (TokenType.SELECT, TokenType.WITH, TokenType.FROM),
@@ -106,6 +106,8 @@ def _table() -> bytes:
 
 _TABLE = _table()
 _COMMA = bytes((Code.COMMA,))
+_L_PAREN = bytes((Code.L_PAREN,))
+_LITERALS_IN_A_ROW = bytes((Code.LITERAL, Code.LITERAL))
 
 _COMMANDS_DEEP = 3  # EXPLAIN ANALYZE EXECUTE …; each level is tokenized anew
 # Words between EXPLAIN and the statement it explains, over the dialects we meet.
@@ -128,6 +130,7 @@ class Lexed:
         explained: how many leading tokens are EXPLAIN and its options.
         has_items: there is a list that holds more than literals.
         lists: first literal that stays of an IN list → the tokens of the whole list.
+        prefix: what tells the parser of Athena which of its two languages follows.
     """
 
     text: str
@@ -139,6 +142,7 @@ class Lexed:
     explained: int = 0
     has_items: bool = False
     lists: dict[int, list[Token]] = field(default_factory=dict)
+    prefix: list[Token] = field(default_factory=list)
 
 
 def lex(text: str, dialect: SqlDialect) -> Lexed:
@@ -147,11 +151,15 @@ def lex(text: str, dialect: SqlDialect) -> Lexed:
     Raises:
         sqlglot.errors.TokenError: a quote or comment is never closed.
     """
-    tokens = dialect.tokenize(text)
+    prefix, tokens = _without_prefix(dialect.tokenize(text))
     is_command = _is_command(tokens, dialect)
     if is_command:
         tokens = _opened(text, tokens, dialect)
-    lexed = Lexed(text, tokens, codes_of(tokens), is_command=is_command)
+    lexed = Lexed(text, tokens, codes_of(tokens), is_command=is_command, prefix=prefix)
+    if Code.WINDOW in lexed.codes:
+        _name_functions(lexed)
+    if _LITERALS_IN_A_ROW in lexed.codes:
+        _join_strings(lexed)
     _split(lexed)
     codes = lexed.codes
     lexed.literals = [lexed.tokens[index] for index in positions(codes, Code.LITERAL)]
@@ -213,8 +221,43 @@ def _opened(text: str, tokens: list[Token], dialect: SqlDialect) -> list[Token]:
         if tail.token_type != TokenType.STRING or start < 0:
             break
         opened.append(head)
-        rest = [*_shifted(dialect.tokenize(tail.text), start), *rest[2:]]
+        _, inner = _without_prefix(dialect.tokenize(tail.text))
+        rest = [*_shifted(inner, start), *rest[2:]]
     return opened + rest
+
+
+def _without_prefix(tokens: list[Token]) -> tuple[list[Token], list[Token]]:
+    has_prefix = bool(tokens) and tokens[0].token_type == TokenType.HIVE_TOKEN_STREAM
+    return (tokens[:1], tokens[1:]) if has_prefix else ([], tokens)
+
+
+def _name_functions(lexed: Lexed) -> None:
+    """Let `window(` be a function: the parser takes it for a WINDOW clause after GROUP BY."""
+    for index in positions(lexed.codes, Code.WINDOW):
+        if lexed.codes[index + 1 : index + 2] == _L_PAREN:
+            lexed.tokens[index].token_type = TokenType.VAR
+    lexed.codes = codes_of(lexed.tokens)
+
+
+def _join_strings(lexed: Lexed) -> None:
+    """Make one token of strings without a gap: where quotes are not doubled, 'it''s' is two."""
+    joined: list[Token] = []
+    for token in lexed.tokens:
+        last = joined[-1] if joined else None
+        is_next = last is not None and last.end + 1 == token.start
+        if last is not None and is_next and last.token_type == token.token_type == TokenType.STRING:
+            joined[-1] = Token(
+                last.token_type,
+                last.text + token.text,
+                last.line,
+                last.col,
+                last.start,
+                token.end,
+                last.comments + token.comments,
+            )
+        else:
+            joined.append(token)
+    lexed.tokens, lexed.codes = joined, codes_of(joined)
 
 
 def _shifted(tokens: list[Token], offset: int) -> list[Token]:

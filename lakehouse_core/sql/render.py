@@ -6,6 +6,7 @@ of an IN list and equal rows of VALUES appear once; the layout is always the sam
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from lakehouse_core.sql.lex import Lexed
 
 PLACEHOLDER = "?"
+_NAME = re.compile(r"[^\W\d]\w*")
 
 # Where a sign belongs to the number after it, and where NULL or TRUE is a value like any other.
 _VALUE_FOLLOWS = frozenset(
@@ -74,12 +76,14 @@ class Spelling:
         aliases: identifiers that define an alias and want an AS before them.
         literals: literals that keep a text.
         is_parsed: whether a tree told names from other words.
+        in_hints: folded alias → its canonical name, for hints, which have no tree.
     """
 
     names: dict[int, str] = field(default_factory=dict)
     aliases: set[int] = field(default_factory=set)
     literals: dict[int, str] = field(default_factory=dict)
     is_parsed: bool = False
+    in_hints: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -123,6 +127,8 @@ def _pieces(lexed: Lexed, spelling: Spelling, dialect: SqlDialect) -> _Pieces:
             continue
         elif code == Code.CONSTANT and _is_value(lexed, index):
             text, code = PLACEHOLDER, Code.LITERAL
+        elif code == Code.HINT:
+            text = _hint(token.text, spelling, dialect)
         else:
             text, code = _word(token, code, dialect, is_parsed=spelling.is_parsed)
         texts.append(text)
@@ -139,9 +145,16 @@ def _word(token: Token, code: int, dialect: SqlDialect, *, is_parsed: bool) -> t
         return text.upper() if is_parsed else dialect.spell(text, False), Code.NAME
     if code == Code.IDENTIFIER:
         return dialect.spell(text, True), Code.NAME
-    if code == Code.HINT:
-        return " ".join(text.split()), code
     return text.upper(), code
+
+
+def _hint(text: str, spelling: Spelling, dialect: SqlDialect) -> str:
+    """A hint on one line; it names tables by their aliases."""
+
+    def name(match: re.Match[str]) -> str:
+        return spelling.in_hints.get(dialect.fold(match[0], False), match[0])
+
+    return _NAME.sub(name, " ".join(text.split()))
 
 
 def _is_part_of_literal(lexed: Lexed, index: int, spelling: Spelling) -> bool:

@@ -63,7 +63,7 @@ def parse(lexed: Lexed, dialect: SqlDialect) -> Tree | None:
         sqlglot.errors.SqlglotError: it does not parse.
     """
     first = lexed.explained
-    roots = dialect.parse(_tagged(lexed)[first:], lexed.text)
+    roots = dialect.parse(lexed.prefix + _tagged(lexed)[first:], lexed.text)
     root = roots[0] if roots else None
     if root is None or isinstance(root, exp.Command):
         return None
@@ -135,8 +135,8 @@ def _leaves(root: exp.Expr) -> list[exp.Expr]:
                 (leaves if part.__class__ is exp.Identifier else stack).append(part)
         elif kind is list:
             stack.extend(node)
-        elif kind is bool or kind is str or not isinstance(node, exp.Expr):
-            continue
+        elif kind is bool or kind is str or kind is exp.Hint or not isinstance(node, exp.Expr):
+            continue  # positions within a hint are those of its own text
         else:
             if isinstance(node, _NAMED):
                 leaves.append(node)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from agents.collect import read_watermark
 from agents.runs import Result
+from collectors.spark.retention import drop_read_logs, engines_with_logs
 from lakehouse_core.store.literals import literal
 from lakehouse_core.store.retention import apply_retention
 
@@ -19,10 +21,23 @@ _IDLE = "outcome = 'ok' AND rows_written = 0 AND dead_letters = 0 AND started_at
 
 
 def run_once(store: OwnerStore, config: Config, clock: Clock) -> Result:
-    """Drop what is older than the retention; runs that did nothing go after a day."""
+    """Drop what is older than the retention; runs that did nothing go after a day.
+
+    Event logs that a managed Spark wrote and that were read to their end go with it.
+    """
     dropped = sum(apply_retention(store, config.store.retention, clock).values())
     dropped += _drop_idle_runs(store, clock)
-    return Result(rows=dropped)
+    return Result(rows=dropped, error=_drop_read_logs(store, config, clock))
+
+
+def _drop_read_logs(store: OwnerStore, config: Config, clock: Clock) -> str | None:
+    for name, engine in engines_with_logs(config):
+        watermark = read_watermark(store, name)
+        try:
+            drop_read_logs(engine, watermark.position if watermark else None, clock())
+        except OSError as error:
+            return f"event logs of {name} that were read cannot be removed: {error}"
+    return None
 
 
 def _drop_idle_runs(store: OwnerStore, clock: Clock) -> int:

@@ -69,7 +69,12 @@ def _spark(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Sour
     from collectors.spark.source import EventLogSource  # noqa: PLC0415
     from collectors.understanding import Understanding  # noqa: PLC0415
 
-    del collect
+    if engine.history_server is not None:
+        from collectors.spark.config import history_server_settings  # noqa: PLC0415
+        from collectors.spark.history.source import HistoryServerSource  # noqa: PLC0415
+
+        server = history_server_settings(name, engine, engine.history_server, collect)
+        return HistoryServerSource(server, Understanding(), clock)
     return EventLogSource(event_log_settings(name, engine), Understanding(), clock)
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collectors.rest import CALL_TIMEOUT, Server
 from lakehouse_core.domain.query import EngineId
 
 if TYPE_CHECKING:
-    from lakehouse_core.config.models import SparkEngine
+    from lakehouse_core.config.models import CollectConfig, SparkEngine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,37 @@ class EventLogSettings:
     batch_bytes: int = 4 * 2**20
     remembered_apps: int = 500
     open_queries: int = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryServerSettings:
+    """Where the history server is.
+
+    Attributes:
+        catalog: catalog of unqualified tables.
+        page_executions: how many executions one request lists.
+        batch_queries: how many queries go into one batch.
+    """
+
+    engine_id: EngineId
+    server: Server
+    catalog: str | None = None
+    page_executions: int = 200
+    batch_queries: int = 200
+
+
+def history_server_settings(
+    engine_id: str, engine: SparkEngine, url: str, collect: CollectConfig
+) -> HistoryServerSettings:
+    """The settings of a configured engine whose history is read from a server."""
+    server = Server(
+        name="Spark's history server",
+        url=url.rstrip("/"),
+        call_timeout=min(collect.timeout, CALL_TIMEOUT),
+    )
+    return HistoryServerSettings(
+        engine_id=EngineId(engine_id), server=server, catalog=engine.catalog
+    )
 
 
 def event_log_settings(engine_id: str, engine: SparkEngine) -> EventLogSettings:

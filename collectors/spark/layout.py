@@ -37,6 +37,7 @@ class AppLog:
     """The log of one application (attempt), its files oldest first."""
 
     name: str
+    path: Path  # its folder, or its only file
     files: tuple[LogFile, ...]
     is_complete: bool
     started: float  # when its log was begun, as far as the file system tells
@@ -71,6 +72,7 @@ def _rolling(folder: Path) -> AppLog | None:
     times = [f.path.stat().st_mtime for f in files] or [folder.stat().st_mtime]
     return AppLog(
         name=folder.name.removeprefix(_FOLDER),
+        path=folder,
         files=_without_compacted_away(files),
         is_complete=any(not name.endswith(_IN_PROGRESS) for name in status),
         started=min(times),
@@ -106,6 +108,7 @@ def _single(file: Path) -> AppLog | None:
     modified = file.stat().st_mtime
     return AppLog(
         name=app,
+        path=file,
         files=(LogFile(1, file, codec),),
         is_complete=not file.name.endswith(_IN_PROGRESS),
         started=file.stat().st_ctime,

@@ -95,7 +95,13 @@ class DuckDBEngine(EngineBase):
 
 
 class SparkEngine(EngineBase):
-    """Spark through Spark Connect; `managed: true` lets `lakehelm up` start it."""
+    """Spark through Spark Connect; `managed: true` lets `lakehelm up` start it.
+
+    Attributes:
+        event_log_keep: of a managed server: logs of ended applications that were read to their end
+            are removed when they are this old.
+        history_server: its history is read from this URL instead of the event logs.
+    """
 
     type: Literal["spark"]
     managed: bool = False
@@ -105,7 +111,16 @@ class SparkEngine(EngineBase):
     master: Text = "local[*]"
     driver_memory: ByteSize = 3 * 2**30
     event_log: FilePath = Path("history/spark")
+    event_log_keep: Interval = timedelta(days=7)
+    history_server: Text | None = None
     conf: dict[str, SettingText] = {}
+
+    @field_validator("history_server")
+    @classmethod
+    def _plain_url(cls, value: str | None) -> str | None:
+        if value is not None and (not value.startswith(("http://", "https://")) or "@" in value):
+            raise ValueError("expected http://host:port or https://host:port, without a password")
+        return value
 
     @property
     def url(self) -> str:

@@ -319,9 +319,24 @@ def make_flink_world(folder: Path) -> World:
     return FlinkWorld(folder)
 
 
+def spark_history_source(place: str) -> Source:
+    """A source on a history server."""
+    from tests.contract.sources import history_server  # noqa: PLC0415 it needs this module
+
+    return history_server.history_source(place)
+
+
+def make_spark_history_world(folder: Path) -> World:
+    """A history server on loopback."""
+    from tests.contract.sources.history_server import SparkHistoryWorld  # noqa: PLC0415 as above
+
+    return SparkHistoryWorld(folder)
+
+
 SOURCES: dict[str, Callable[[str], Source]] = {
     "trino": trino_source,
     "spark": spark_source,
+    "spark_history": spark_history_source,
     "duckdb": duckdb_source,
     "athena": athena_source,
     "flink": flink_source,
@@ -329,6 +344,7 @@ SOURCES: dict[str, Callable[[str], Source]] = {
 WORLDS: dict[str, Callable[[Path], World]] = {
     "trino": TrinoWorld,
     "spark": SparkWorld,
+    "spark_history": make_spark_history_world,
     "duckdb": DuckDBWorld,
     "athena": make_athena_world,
     "flink": make_flink_world,

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
+import os
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.retention import run_once
 from lakehouse_core.store.rows import to_arrow
-from tests.factories import NOW, agent_run, query_event
+from tests.factories import NOW, agent_run, query_event, watermark
 
 if TYPE_CHECKING:
     from lakehouse_core.config import Config
@@ -40,3 +43,20 @@ def test_runs_that_did_nothing_are_kept_for_a_day(demo_config: Config, store: Ow
     run_once(store, demo_config, lambda: NOW)
     left = store.read("SELECT run_id FROM agent_run").column("run_id").to_pylist()
     assert sorted(left) == ["failed-old", "idle-new", "rows-old"]
+
+
+def test_event_logs_that_were_read_leave_and_others_stay(
+    demo_config: Config, store: OwnerStore
+) -> None:
+    folder = Path(demo_config.engines["spark"].event_log)
+    folder.mkdir(parents=True)
+    old = (NOW - timedelta(days=30)).timestamp()
+    for name in ("read", "unread"):
+        (folder / name).write_text("{}\n")
+        os.utime(folder / name, (old, old))
+    read = {"f": 1, "o": 3, "u": 0, "done": True, "m": old}
+    position = {"v": 1, "horizon": 0, "apps": {"read": read}}
+    mark = watermark(source="spark", position=json.dumps(position))
+    store.upsert("watermark", to_arrow("watermark", [mark]))
+    assert run_once(store, demo_config, lambda: NOW).error is None
+    assert [path.name for path in folder.iterdir()] == ["unread"]

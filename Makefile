@@ -15,6 +15,8 @@ LIGHT := fast or slow or duckdb
 
 PACKAGES_STAMP := $(VENV)/.packages-ready
 SETUP_STAMP := $(VENV)/.lakehelm-ready
+FAKESNOW := .venv-fakesnow
+FAKESNOW_STAMP := $(FAKESNOW)/.ready
 
 .PHONY: help
 help: ## List the targets
@@ -35,6 +37,13 @@ $(SETUP_STAMP): $(PACKAGES_STAMP) pyproject.toml
 	@tools/setup.sh project $(VENV)
 	@touch $@
 
+.PHONY: fakesnow
+fakesnow: $(FAKESNOW_STAMP) ## Create .venv-fakesnow: what stands in for Snowflake in tests
+
+$(FAKESNOW_STAMP): tests/fakesnow/requirements.txt
+	@PYTHON="$(PYTHON)" tools/setup.sh locked $(FAKESNOW) tests/fakesnow/requirements.txt
+	@touch $@
+
 .PHONY: java browser
 java: ## Make sure that Java is there for Spark (installs it where it may)
 	@tools/system.sh java
@@ -46,6 +55,9 @@ lock: setup ## Write requirements.txt anew from pyproject.toml (LOCK_ARGS=--upgr
 	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --extra=dev --extra=snowflake --allow-unsafe \
 	  --no-emit-find-links --no-emit-index-url --no-emit-trusted-host --strip-extras \
 	  --output-file=requirements.txt $(LOCK_ARGS) pyproject.toml
+	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe \
+	  --no-emit-find-links --no-emit-index-url --no-emit-trusted-host --strip-extras \
+	  --output-file=tests/fakesnow/requirements.txt $(LOCK_ARGS) tests/fakesnow/requirements.in
 
 # --- running -----------------------------------------------------------------------------------
 
@@ -80,7 +92,7 @@ check: gates ## All gates and the fast tests: under two minutes, no JVM
 	$(BIN)/pytest -m fast -n 2 -q $(PYTEST_ARGS)
 
 .PHONY: test
-test: gates java browser ## All gates and every test: what CI runs
+test: gates java browser fakesnow ## All gates and every test: what CI runs
 	$(BIN)/pytest -m "$(LIGHT)" -n 2 $(PYTEST_ARGS)
 	$(BIN)/pytest -m "not ($(LIGHT))" $(PYTEST_ARGS)
 
@@ -91,4 +103,4 @@ clean: ## Remove what the checks leave behind
 	find . -path ./$(VENV) -prune -o -path ./var -prune -o -name __pycache__ -type d -print0 \
 	  | xargs -0 rm -rf
 clean-all: clean ## Remove the environment and the demo's data too (stop `make run` first)
-	rm -rf $(VENV) var
+	rm -rf $(VENV) $(FAKESNOW) var

@@ -106,10 +106,21 @@ def _flink(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Sour
     return FlinkSource(flink_settings(name, engine, collect, password), Understanding(), clock)
 
 
+def _snowflake(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Source:
+    from collectors.snowflake.config import snowflake_settings  # noqa: PLC0415
+    from collectors.snowflake.source import SnowflakeSource  # noqa: PLC0415
+    from collectors.understanding import Understanding  # noqa: PLC0415
+    from lakehouse_core.config.secrets import resolve_secret  # noqa: PLC0415
+
+    settings = snowflake_settings(name, engine, collect, resolve_secret)
+    return SnowflakeSource(settings, Understanding(), clock)
+
+
 _LOADERS: dict[str, Callable[[str, Any, CollectConfig, Clock], Source]] = {
     "trino": _trino,
     "spark": _spark,
     "duckdb": _duckdb,
     "athena": _athena,
+    "snowflake": _snowflake,
     "flink": _flink,
 }

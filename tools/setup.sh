@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Creates the environment in two steps, each of which may be repeated:
+# Creates environments in steps, each of which may be repeated:
 #   setup.sh packages .venv   the environment itself and every pinned package
 #   setup.sh project .venv    this project in it, editable, with the lakehelm command
+#   setup.sh locked .venv-x F an environment beside it, from the hash-locked requirements F
 set -euo pipefail
 
 step="$1"
@@ -49,8 +50,14 @@ case "$step" in
     PYTHONWARNINGS=ignore "$venv/bin/python" -m pip install --quiet --no-build-isolation --no-deps --editable .
     say "ready: $venv/bin/lakehelm --help"
     ;;
+  locked)
+    # An environment for something that cannot share ours, every file of it checked by its hash.
+    make_venv
+    say "installing $(grep -c '==' "$3") packages into $venv"
+    "$venv/bin/python" -m pip install --quiet --require-hashes --requirement "$3"
+    ;;
   *)
-    say "unknown step: $step (packages or project)"
+    say "unknown step: $step (packages, project or locked)"
     exit 2
     ;;
 esac

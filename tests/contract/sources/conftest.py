@@ -8,14 +8,14 @@ import pytest
 
 from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.tables import TABLES
-from tests.contract.sources.worlds import WORLDS, World
+from tests.contract.sources.worlds import KINDS, WORLDS, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
-@pytest.fixture(params=WORLDS)
+@pytest.fixture(params=KINDS)
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """The world of each source in turn."""
     made = WORLDS[request.param](tmp_path)

@@ -15,7 +15,7 @@ import pytest
 from agents.collect import run_once
 from lakehouse_core.store.owner import OwnerStore
 from tests.contract.sources.tallies import complete, letters, totals
-from tests.contract.sources.worlds import SOURCES, WORLDS
+from tests.contract.sources.worlds import KINDS, SOURCES, WORLDS
 from tests.factories import NOW
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def collect_in_child(kind: str, place: str, folder: str, pipe: Connection) -> No
     pipe.send("done")
 
 
-@pytest.mark.parametrize("kind", WORLDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_killed_again_and_again_it_ends_with_every_query_once(kind: str, tmp_path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.contract.sources.test_killed_collector"])

@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pytest
 import zstandard
 
 from collectors.duckdb.config import JournalSettings
@@ -333,12 +334,27 @@ def make_spark_history_world(folder: Path) -> World:
     return SparkHistoryWorld(folder)
 
 
+def snowflake_source(place: str) -> Source:
+    """A source on a Snowflake account."""
+    from tests.contract.sources import snowflake_world  # noqa: PLC0415 only where it is installed
+
+    return snowflake_world.snowflake_source(place)
+
+
+def make_snowflake_world(folder: Path) -> World:
+    """Snowflake on loopback."""
+    from tests.contract.sources.snowflake_world import SnowflakeWorld  # noqa: PLC0415 as above
+
+    return SnowflakeWorld(folder)
+
+
 SOURCES: dict[str, Callable[[str], Source]] = {
     "trino": trino_source,
     "spark": spark_source,
     "spark_history": spark_history_source,
     "duckdb": duckdb_source,
     "athena": athena_source,
+    "snowflake": snowflake_source,
     "flink": flink_source,
 }
 WORLDS: dict[str, Callable[[Path], World]] = {
@@ -347,5 +363,9 @@ WORLDS: dict[str, Callable[[Path], World]] = {
     "spark_history": make_spark_history_world,
     "duckdb": DuckDBWorld,
     "athena": make_athena_world,
+    "snowflake": make_snowflake_world,
     "flink": make_flink_world,
 }
+# One that needs more than this environment has its marker.
+_MARKS = {"snowflake": pytest.mark.snowflake}
+KINDS = [pytest.param(name, marks=_MARKS[name]) if name in _MARKS else name for name in WORLDS]

@@ -8,6 +8,7 @@ import streamlit as st
 
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.errors import LakehouseError
+from lakehouse_core.views.filters import check_engine
 from pages.parts import frame, menu, session
 
 ASSETS = Path(__file__).parent / "pages" / "assets"
@@ -26,6 +27,7 @@ def filter_bar(title: str) -> None:
         accept_new_options=True,
         help="The time up to now, a calendar period, or two days: 2026-11-01/2026-11-07. UTC.",
     )
+    asked = st.query_params.get("engine")  # the widget below forgets a name it does not offer
     engine.selectbox(
         "Engine",
         sorted(session.config().engines),
@@ -34,6 +36,7 @@ def filter_bar(title: str) -> None:
         bind="query-params",
         placeholder="All engines",
     )
+    check_engine(asked, session.config().engines)
 
 
 page = menu.navigation()

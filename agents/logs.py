@@ -48,6 +48,7 @@ def log_to_stderr() -> None:
     """For commands: standard output belongs to the data."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        # Looked up for each line: whoever replaces the stream later gets what is said later.
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
         cache_logger_on_first_use=False,
     )

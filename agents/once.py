@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from agents.runs import Result
     from lakehouse_core.config.models import Config
+    from lakehouse_core.store.client import StoreClient
     from lakehouse_core.store.port import TelemetryStore
 
 
@@ -29,11 +30,8 @@ def writing_store(config: Config) -> Iterator[TelemetryStore]:
     """
     from lakehouse_core.store.owner import OwnerStore  # noqa: PLC0415 not needed beside an owner
 
-    client = open_store(config, role="writer")
-    try:
-        client.ping()
-    except StoreUnavailableError:
-        client.close()
+    client = _client(config)
+    if client is None:
         with OwnerStore.open(config.store) as owner:
             yield owner
         return
@@ -41,6 +39,20 @@ def writing_store(config: Config) -> Iterator[TelemetryStore]:
         yield client
     finally:
         client.close()
+
+
+def _client(config: Config) -> StoreClient | None:
+    """A connection to the owner; None when it does not run."""
+    try:
+        client = open_store(config, role="writer")
+    except StoreUnavailableError:
+        return None
+    try:
+        client.ping()
+    except StoreUnavailableError:
+        client.close()
+        return None
+    return client
 
 
 def collect_all(

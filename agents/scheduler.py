@@ -116,10 +116,12 @@ class Scheduler:
         self._seen = (clock(), time.monotonic())
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
-            # A thread for each job: one that hangs keeps no other from running.
-            executors={"default": ThreadPoolExecutor(max(1, len(jobs)))},
+            # A thread for each job: one that hangs keeps no other from running. And one more, to
+            # find out that it runs already: APScheduler counts a run a little longer than it
+            # takes, and would drop one that is asked for in that moment.
+            executors={"default": ThreadPoolExecutor(2 * max(1, len(jobs)))},
             # However late, run: what a job missed is what it collects now. Once, not once per miss.
-            job_defaults={"max_instances": 1, "coalesce": True, "misfire_grace_time": None},
+            job_defaults={"max_instances": 2, "coalesce": True, "misfire_grace_time": None},
         )
 
     def start(self) -> None:
@@ -184,14 +186,16 @@ class Scheduler:
 
     def _run(self, job: ScheduledJob) -> None:
         with self._lock:
+            if job.name in self._running:
+                return
             self._running.add(job.name)
-        self._turn(job, self._circuits[job.name].when_started(self._clock()))
         try:
+            self._turn(job, self._circuits[job.name].when_started(self._clock()))
             ended = job.run()
+            self._reckon(job, ended)
         finally:
             with self._lock:
                 self._running.discard(job.name)
-        self._reckon(job, ended)
         self._on_end(ended)
 
     def _reckon(self, job: ScheduledJob, ended: Ended) -> None:

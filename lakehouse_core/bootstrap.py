@@ -18,12 +18,31 @@ def open_store(config: Config, role: Role = "reader") -> StoreClient:
     """A connection to the telemetry store for any process but its owner.
 
     Opening does not need the owner to be there: reads say so when it is not, writes are spooled.
+
+    Raises:
+        StoreUnavailableError: nothing was ever started here; says what to start.
+        ConfigError: the token cannot be read.
     """
     from lakehouse_core.config.secrets import resolve_secret  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.domain.errors import (  # noqa: PLC0415 as above
+        ConfigError,
+        StoreUnavailableError,
+    )
     from lakehouse_core.store.client import StoreClient  # noqa: PLC0415 as above
 
-    token = config.store.writer_token if role == "writer" else config.store.reader_token
-    return StoreClient(config.store, token=resolve_secret(token), role=role)
+    reference = config.store.writer_token if role == "writer" else config.store.reader_token
+    try:
+        token = resolve_secret(reference)
+    except ConfigError as error:
+        # The first start makes the store and its token files; before it, neither is there.
+        is_file = reference.get_secret_value().startswith("file:")
+        if is_file and not config.store.path.exists():
+            raise StoreUnavailableError(
+                f"Lakehelm does not run, and never did in {config.home}: start it with "
+                "`lakehelm up` (it makes the store and its token)"
+            ) from error
+        raise
+    return StoreClient(config.store, token=token, role=role)
 
 
 def open_engine(config: Config, name: str) -> Engine:

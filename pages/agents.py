@@ -1,13 +1,15 @@
-"""Do the agents keep up? Every job with its last run, lag and errors; dead letters."""
+"""Do the agents keep up? Every job with its last run, lag, circuit and errors; dead letters."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from lakehouse_core.views import formatting as f
-from lakehouse_core.views.agents import dead_letters, list_agents, recent_runs
-from pages.parts import cards, frame, menu, session
-from pages.parts.agent_grids import agent_grid, letter_grid, run_grid
+from lakehouse_core.views.agents import list_agents, recent_runs
+from lakehouse_core.views.letters import gaps, letter_groups
+from pages.parts import agent_activity, cards, frame, menu, session
+from pages.parts.agent_grids import agent_grid, gap_grid, group_grid, run_grid
+from pages.parts.text import plain
 
 # Hourly upkeep is left out: its age says nothing about the figures here.
 FEEDS = ("queries", "tables", "health", "engines")
@@ -45,6 +47,16 @@ def jobs() -> None:
         border=True,
         height="stretch",
     )
+    for view in seen.agents:
+        if view.schedule is not None and view.schedule.circuit != "closed":
+            st.warning(
+                f"**{plain(view.agent)}**: its source has been silent "
+                f"{f.count(view.schedule.failures)} times in a row, its circuit is "
+                f"{view.schedule.circuit} since {f.moment(view.schedule.since)}: "
+                f"{plain(view.schedule.reason or f.UNKNOWN)}. Next try "
+                f"{f.moment(view.next_at)}.",
+                icon=":material/link_off:",
+            )
     agent_grid(seen.agents)
     frame.caption(f"Runs, rows and dead letters of {seen.window.phrase}.", *FEEDS)
 
@@ -61,22 +73,39 @@ def runs() -> None:
         frame.empty(
             "No run in this window",
             "The agents process runs the jobs on a schedule. One can also be run by hand:",
-            "lakehelm collect --once",
+            "lakehelm agents run collect:iceberg --wait",
         )
     frame.caption("Newest first, at most 100.", *FEEDS)
 
 
 def letters() -> None:
     st.subheader("What could not be understood?", anchor=False)
-    seen = session.read_now(dead_letters)
-    if seen:
-        letter_grid(seen)
+    groups = session.read_now(letter_groups)
+    if groups:
+        group_grid(groups)
+        chosen = st.selectbox(
+            "Newest payload of",
+            groups,
+            format_func=lambda group: f"{group.source}: {group.reason}",
+            key="agents_letter",
+        )
+        if chosen:
+            st.code(chosen.payload, language=None, wrap_lines=True, height=200)
     else:
         st.markdown(":material/check_circle: No dead letter: every payload was understood.")
-    frame.caption("Newest first, at most 50; kept as they came, with the reason.", *FEEDS)
+    frame.caption("By source and reason; payloads are kept as they came, long ones cut.", *FEEDS)
+    st.subheader("Which history was lost?", anchor=False)
+    missing = session.read_now(gaps)
+    if missing:
+        gap_grid(missing)
+    else:
+        st.markdown(":material/check_circle: No gap: every source still had what we came for.")
+    frame.caption("History that was gone before it was read; newest first, at most 50.", *FEEDS)
 
 
 menu.enter()
 frame.live(jobs)
+agent_activity.controls([job.agent for job in session.expected_jobs()])
+agent_activity.activity()
 runs()
 letters()

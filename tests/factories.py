@@ -13,7 +13,7 @@ import socket
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lakehouse_core.domain.agent import AgentRun, DeadLetter, Watermark
+from lakehouse_core.domain.agent import AgentRun, AgentState, DeadLetter, Watermark
 from lakehouse_core.domain.engine import EngineProbe, ObservedState
 from lakehouse_core.domain.health import Contributor, HealthState, TableHealth
 from lakehouse_core.domain.query import EngineId, QueryEvent, QueryStatus, StatementKind
@@ -203,6 +203,21 @@ def table_health(**given: Any) -> TableHealth:
         "contributors": (contributor(),),
     }
     return TableHealth(**{**values, **given})
+
+
+def agent_state(**given: Any) -> AgentState:
+    """A job whose source answers."""
+    values: dict[str, Any] = {
+        "agent": "collect:duckdb",
+        "circuit": "closed",
+        "failures": 0,
+        "since": NOW - timedelta(days=1),
+        "reason": None,
+        "retry_at": None,
+        "abandoned": 0,
+        "updated_at": NOW,
+    }
+    return AgentState(**{**values, **given})
 
 
 def agent_run(**given: Any) -> AgentRun:

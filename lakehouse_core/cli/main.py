@@ -54,7 +54,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("demo", "demo", "app", "Build the demo lakehouse; run a workload on it.", _RUN),
     Entry("collect", "collect", "collect", "Read telemetry from the sources now.", _RUN),
     Entry("pipeline", "pipeline", "app", "Query history as Iceberg tables; its figures.", _RUN),
-    Entry("agents", "collect", "agents", "What the agents did: runs, lag, errors.", _OBSERVE),
+    Entry("agents", "agents", "agents", "What the agents do; run a job at once.", _OBSERVE),
     Entry("engines", "views", "engines", "Engines: wanted and observed state, load.", _OBSERVE),
     Entry("queries", "views", "queries", "Queries over all engines.", _OBSERVE),
     Entry("workloads", "workloads", "workloads", "Templates: runs, users, p95, bytes.", _OBSERVE),
@@ -74,6 +74,7 @@ class LazyGroup(TyperGroup):
         """Replace the stand-in by the real command, then go on as usual."""
         entry = next((e for e in ENTRIES if args and e.name == args[0]), None)
         if entry is not None:
+            _log_to_stderr()
             self.commands[entry.name] = load_command(entry)
         return super().resolve_command(ctx, args)
 
@@ -100,7 +101,7 @@ def build_app() -> typer.Typer:
         pretty_exceptions_enable=False,
         help="The helm of an Apache Iceberg lakehouse that several engines share.",
         epilog="Exit codes: 0 ok, 1 findings or failure, 2 usage or configuration, "
-        "3 dependency unreachable, 4 partial.",
+        "3 not running, or another dependency is unreachable, 4 partial.",
     )
     app.callback()(_root)
     for entry in ENTRIES:
@@ -122,6 +123,12 @@ def main(args: Sequence[str] | None = None) -> None:
         message = f"internal error: {type(error).__name__}: {error} (--debug shows where)"
         _report(message, error, is_debug=is_debug)
         sys.exit(ExitCode.FAILURE)
+
+
+def _log_to_stderr() -> None:
+    from agents.logs import log_to_stderr  # noqa: PLC0415 keeps --help fast
+
+    log_to_stderr()
 
 
 def _report(message: str, error: Exception, *, is_debug: bool) -> None:

@@ -54,7 +54,7 @@ class ExitCode(IntEnum):
     OK = 0
     FAILURE = 1  # it failed, or it found what it was asked to look for
     USAGE = 2  # the command line or the configuration is wrong
-    UNREACHABLE = 3  # something it depends on does not answer or is not installed
+    UNREACHABLE = 3  # we do not run, or what it depends on does not answer or is not installed
     PARTIAL = 4  # some of it worked
 
 

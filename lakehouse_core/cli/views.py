@@ -11,7 +11,7 @@ import typer
 from lakehouse_core.bootstrap import open_store
 from lakehouse_core.cli.output import ConfigFile, JsonFlag, Output, QuietFlag, load
 from lakehouse_core.domain.clock import utc_now
-from lakehouse_core.views.filters import STATUSES, Filters
+from lakehouse_core.views.filters import STATUSES, Filters, check_engine
 from lakehouse_core.views.window import DEFAULT_WINDOW, EXAMPLES
 
 if TYPE_CHECKING:
@@ -44,6 +44,19 @@ def reading_store(config: Path | None) -> Iterator[tuple[Config, TelemetryStore]
         store.close()
 
 
+def check_known_engine(settings: Config, store: TelemetryStore, engine: str | None) -> None:
+    """Refuse an engine that is neither configured nor has a history here.
+
+    Raises:
+        FilterError: names the known ones.
+    """
+    from lakehouse_core.views.engines import engine_names  # noqa: PLC0415 keeps --help fast
+
+    if engine is None or engine in settings.engines:
+        return
+    check_engine(engine, {*settings.engines, *(one.engine_id for one in engine_names(store))})
+
+
 def engines(
     window: WindowOption = DEFAULT_WINDOW,
     engine: EngineOption = None,
@@ -56,6 +69,7 @@ def engines(
 
     filters = Filters(window=window, engine=engine)
     with reading_store(config) as (settings, store):
+        check_known_engine(settings, store, engine)
         seen = list_engines(store, filters, utc_now, probe_every=settings.agents.probe_every)
     Output(json=json, quiet=quiet).rows(
         [_engine(view) for view in seen.engines],
@@ -90,7 +104,8 @@ def queries(  # noqa: PLR0913 one option per filter
 
     filters = Filters(window=window, engine=engine, status=status, user=user, tag=tag, text=text)
     out = Output(json=json, quiet=quiet)
-    with reading_store(config) as (_, store):
+    with reading_store(config) as (settings, store):
+        check_known_engine(settings, store, engine)
         page = list_queries(store, filters, utc_now, limit=limit, offset=offset)
     out.rows(
         page.rows,

@@ -8,7 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from lakehouse_core.cli.output import ConfigFile, JsonFlag, Output, QuietFlag
-from lakehouse_core.cli.views import EngineOption, LimitOption, WindowOption, reading_store
+from lakehouse_core.cli.views import (
+    EngineOption,
+    LimitOption,
+    WindowOption,
+    check_known_engine,
+    reading_store,
+)
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.views.processed import Coverage
 from lakehouse_core.views.window import DEFAULT_WINDOW
@@ -41,7 +47,8 @@ def workloads(  # noqa: PLR0913 one option per filter
     )
 
     out = Output(json=json, quiet=quiet)
-    with reading_store(config) as (_, store):
+    with reading_store(config) as (settings, store):
+        check_known_engine(settings, store, engine)
         named = resolve_table(store, table) if table else None
         filters = WorkloadFilters(window=window, engine=engine, user=user, table=named)
         page = list_workloads(store, filters, utc_now, order=order, limit=limit, offset=offset)
@@ -77,7 +84,8 @@ def usage(  # noqa: PLR0913, PLR0917 one option per filter
     from lakehouse_core.views.usage import UsageFilters, table_usage  # noqa: PLC0415 as above
 
     out = Output(json=json, quiet=quiet)
-    with reading_store(config) as (_, store):
+    with reading_store(config) as (settings, store):
+        check_known_engine(settings, store, engine)
         table_id = resolve_table(store, table)
         filters = UsageFilters(window=window, engine=engine, user=user)
         found = table_usage(store, table_id, filters, utc_now)

@@ -44,14 +44,14 @@ class SilentReporter:
 
 
 class PlainReporter:
-    """One line per event; progress at most every ten seconds and at the end."""
+    """One line per event; progress at most every ten seconds, when it moved, and at the end."""
 
     def __init__(
         self, write: Callable[[str], object], seconds: Callable[[], float] = time.monotonic
     ) -> None:
         self._write = write
         self._seconds = seconds
-        self._last: dict[str, float] = {}
+        self._last: dict[str, tuple[float, str]] = {}  # when, and what was said
 
     def say(self, message: str) -> None:
         """One line."""
@@ -59,16 +59,16 @@ class PlainReporter:
 
     def progress(self, task: str, done: float, total: float) -> None:
         """A line such as `trino-server-476.tar.gz: 40 %`."""
-        now = self._seconds()
-        over = done >= total
-        last = self._last.get(task)
-        if over:
-            if last is not None:
-                del self._last[task]
+        if done >= total:
+            self._last.pop(task, None)
             self._write(f"{task}: 100 %")
-        elif last is None or now - last >= PLAIN_EVERY_SECONDS:
-            self._last[task] = now
-            self._write(f"{task}: {100 * done / total:.0f} %")
+            return
+        now = self._seconds()
+        line = f"{task}: {100 * done / total:.0f} %"
+        said_at, said = self._last.get(task, (None, None))
+        if said_at is None or (now - said_at >= PLAIN_EVERY_SECONDS and line != said):
+            self._last[task] = (now, line)
+            self._write(line)
 
     def forget(self, task: str) -> None:
         """The next progress of this name starts anew."""

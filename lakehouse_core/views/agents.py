@@ -1,11 +1,11 @@
-"""What the agents did: last run, lag, rows and errors of each job, and what is due next."""
+"""What the agents do: each job's last run, lag, rows, errors, circuit, progress; what is due."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse_core.domain.agent import AgentRun
+from lakehouse_core.domain.agent import AgentProgress, AgentRequest, AgentRun, AgentState
 from lakehouse_core.views.freshness import Job, JobFreshness
 from lakehouse_core.views.rows import records
 
@@ -54,9 +54,15 @@ WHERE started_at >= $start::TIMESTAMPTZ AND started_at < $end::TIMESTAMPTZ
 ORDER BY started_at DESC LIMIT $limit::BIGINT
 """
 
-DEAD_LETTERS_SQL = """
-SELECT source, letter_id, seen_at, reason, left(payload, 2000) AS payload
-FROM dead_letter ORDER BY seen_at DESC LIMIT $limit::BIGINT
+STATES_SQL = """
+SELECT agent, circuit, failures, since, reason, retry_at, abandoned, updated_at FROM agent_state
+"""
+
+PROGRESS_SQL = "SELECT agent, done, total, unit, updated_at FROM agent_progress"
+
+REQUESTS_SQL = """
+SELECT request_id, agent, asked_at, state, taken_at, ended_at, run_id, answer FROM agent_request
+QUALIFY row_number() OVER (PARTITION BY agent ORDER BY asked_at DESC) = 1
 """
 
 
@@ -81,19 +87,47 @@ class LastRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentView:
-    """A job: what is expected of it and what it did; `last` None when it never ran."""
+    """A job: what is expected of it and what it did.
+
+    Attributes:
+        job: None when it ran once but is not scheduled any more.
+        last: None when it never ran.
+        schedule: its circuit and when it is tried again; None before the schedule first spoke.
+        progress: how far the present run is; None when it does not run, or has not said.
+        request: the last run that somebody asked for.
+    """
 
     agent: str
-    job: Job | None  # None: it ran once but is not scheduled any more
+    job: Job | None
     freshness: JobFreshness | None
     last: LastRun | None
+    schedule: AgentState | None = None
+    progress: AgentProgress | None = None
+    request: AgentRequest | None = None
 
     @property
     def next_at(self) -> datetime | None:
         """When the next run is due; None when it is not scheduled or never ran."""
         if self.job is None or self.last is None:
             return None
+        if self.schedule is not None and self.schedule.retry_at is not None:
+            return self.schedule.retry_at
         return self.last.started_at + self.job.every
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a run is going on."""
+        return self.last is not None and self.last.outcome == "running"
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether somebody asked for a run that has not ended yet."""
+        return self.request is not None and self.request.state in {"waiting", "running"}
+
+    @property
+    def circuit(self) -> str | None:
+        """Whether its source answers: closed, open or half-open; None when nobody has said."""
+        return self.schedule.circuit if self.schedule is not None else None
 
     @property
     def state(self) -> str:
@@ -122,17 +156,6 @@ class AgentList:
         return tuple(a for a in self.agents if a.state in {"failed", "late", "never ran"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetterRow:
-    """A payload that could not be understood; long payloads are cut."""
-
-    source: str
-    letter_id: str
-    seen_at: datetime
-    reason: str
-    payload: str
-
-
 def list_agents(
     store: TelemetryStore, expected: tuple[Job, ...], filters: Filters, clock: Clock
 ) -> AgentList:
@@ -143,7 +166,21 @@ def list_agents(
         run.agent: run
         for run in records(LastRun, store.read(JOBS_SQL, start=window.start, end=window.end))
     }
-    scheduled = tuple(_scheduled(job, seen.get(job.agent), now) for job in expected)
+    states = {one.agent: one for one in records(AgentState, store.read(STATES_SQL))}
+    words = {one.agent: one for one in records(AgentProgress, store.read(PROGRESS_SQL))}
+    asked = {one.agent: one for one in records(AgentRequest, store.read(REQUESTS_SQL))}
+    scheduled = tuple(
+        AgentView(
+            agent=job.agent,
+            job=job,
+            freshness=_fresh(job, seen.get(job.agent), now),
+            last=seen.get(job.agent),
+            schedule=states.get(job.agent),
+            progress=_present(words.get(job.agent), seen.get(job.agent)),
+            request=asked.get(job.agent),
+        )
+        for job in expected
+    )
     known = {job.agent for job in expected}
     past = tuple(
         AgentView(agent=name, job=None, freshness=None, last=run)
@@ -175,13 +212,14 @@ def recent_runs(
     return records(AgentRun, table)
 
 
-def dead_letters(store: TelemetryStore, *, limit: int = 50) -> tuple[DeadLetterRow, ...]:
-    """What could not be understood, newest first."""
-    return records(DeadLetterRow, store.read(DEAD_LETTERS_SQL, limit=limit))
-
-
-def _scheduled(job: Job, last: LastRun | None, now: datetime) -> AgentView:
+def _fresh(job: Job, last: LastRun | None, now: datetime) -> JobFreshness:
     succeeded_at = last.succeeded_at if last else None
     age = now - succeeded_at if succeeded_at else None
-    freshness = JobFreshness(job=job, succeeded_at=succeeded_at, age=age)
-    return AgentView(agent=job.agent, job=job, freshness=freshness, last=last)
+    return JobFreshness(job=job, succeeded_at=succeeded_at, age=age)
+
+
+def _present(said: AgentProgress | None, last: LastRun | None) -> AgentProgress | None:
+    """What the run that is going on said; the word of an earlier one is no progress."""
+    if said is None or last is None or last.outcome != "running":
+        return None
+    return said if said.updated_at >= last.started_at else None

@@ -10,6 +10,7 @@ from lakehouse_core.domain.query import QueryStatus
 from lakehouse_core.views.window import DEFAULT_WINDOW, Window, parse_window
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
 STATUSES: tuple[str, ...] = tuple(status.value for status in QueryStatus)
@@ -80,6 +81,17 @@ class Filters:
             "tag": self.tag,
             "text": self.text,
         }
+
+
+def check_engine(engine: str | None, known: Collection[str]) -> None:
+    """Refuse an engine nobody knows, rather than showing that it did nothing.
+
+    Raises:
+        FilterError: names the known ones.
+    """
+    if engine is not None and engine not in known:
+        names = ", ".join(sorted(known)) or "none: the configuration has no engine"
+        raise FilterError(f"Engine {engine!r} is not known. Known are: {names}.")
 
 
 def over_events(sql: str) -> str:

@@ -56,6 +56,9 @@ STATES: dict[str, StateLook] = {
     "ok": StateLook("check_circle", "✓", "green", "#1f9d68"),
     "partial": StateLook("warning", "▲", "orange", "#d97706"),
     "late": StateLook("schedule", "◷", "orange", "#d97706"),
+    "closed": StateLook("link", "✓", "green", "#1f9d68"),
+    "half-open": StateLook("network_check", "◷", "orange", "#d97706"),
+    "open": StateLook("link_off", "✗", "red", "#dc4a4a"),
     "never ran": StateLook("help", "?", "gray", "#7d8794"),
     "not scheduled": StateLook("toggle_off", "○", "gray", "#7d8794"),
 }

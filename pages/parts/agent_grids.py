@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakehouse_core.domain.agent import AgentRun
-    from lakehouse_core.views.agents import AgentView, DeadLetterRow
+    from lakehouse_core.views.agents import AgentView
+    from lakehouse_core.views.letters import DeadLetterRow, LetterGroup
 
 
 def agent_grid(agents: Sequence[AgentView]) -> None:
@@ -22,6 +23,7 @@ def agent_grid(agents: Sequence[AgentView]) -> None:
             {
                 "agent": view.agent,
                 "state": state_word(view.state),
+                "circuit": state_word(view.circuit) if view.circuit else None,
                 "lag": view.freshness.age.total_seconds()
                 if view.freshness and view.freshness.age
                 else None,
@@ -41,6 +43,11 @@ def agent_grid(agents: Sequence[AgentView]) -> None:
         {
             "agent": st.column_config.TextColumn("Job", pinned=True),
             "state": "State",
+            "circuit": st.column_config.TextColumn(
+                "Circuit",
+                help="Open: its source was silent too often and is left alone for a while; "
+                "half-open: one run finds out whether it is back. Bad rows never open it.",
+            ),
             "lag": number("Lag", "%.0f s", "Since the start of the last run that succeeded."),
             "every": number("Every", "%.0f s"),
             "last": short_time_of("Last run"),
@@ -83,22 +90,35 @@ def run_grid(runs: Sequence[AgentRun]) -> None:
     )
 
 
-def letter_grid(letters: Sequence[DeadLetterRow]) -> None:
-    """What could not be understood."""
+def group_grid(groups: Sequence[LetterGroup]) -> None:
+    """What could not be understood, by source and reason."""
     show(
         [
             {
-                "seen": letter.seen_at,
-                "source": letter.source,
-                "reason": letter.reason,
-                "payload": letter.payload,
+                "source": group.source,
+                "letters": group.letters,
+                "reason": group.reason,
+                "first": group.first_at,
+                "last": group.last_at,
             }
-            for letter in letters
+            for group in groups
         ],
         {
-            "seen": time_of("Seen"),
             "source": "Source",
-            "reason": st.column_config.TextColumn("Reason", width="medium"),
-            "payload": wide("Payload"),
+            "letters": counted("Letters"),
+            "reason": wide("Reason (one of them)"),
+            "first": time_of("First seen"),
+            "last": time_of("Last seen"),
         },
+    )
+
+
+def gap_grid(letters: Sequence[DeadLetterRow]) -> None:
+    """History that was gone before it was read."""
+    show(
+        [
+            {"seen": letter.seen_at, "source": letter.source, "reason": letter.reason}
+            for letter in letters
+        ],
+        {"seen": time_of("Noticed"), "source": "Source", "reason": wide("What is missing")},
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakehouse_core.config import Config
-    from lakehouse_core.store.port import TelemetryStore
+    from lakehouse_core.store.client import StoreClient
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ TTL_SECONDS = 5
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _open(loaded_from: str, _loaded: Loaded) -> TelemetryStore:
+def _open(loaded_from: str, _loaded: Loaded) -> StoreClient:
     """One connection per configuration file, shared by all visitors."""
     del loaded_from  # the key of the cache
     return open_store(_loaded.config, role="reader")
@@ -55,7 +55,7 @@ def config() -> Config:
     return loaded().config
 
 
-def store() -> TelemetryStore:
+def store() -> StoreClient:
     """The store, opened when first needed."""
     present = loaded()
     return _open(str(present.path) + str(present.config.store), present)
@@ -79,6 +79,11 @@ def read_now(view: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     opened = store()
     key = f"{view.__module__}.{view.__qualname__}@{id(opened)}"
     return _read(key, args, kwargs, lambda: view(opened, *args, **kwargs))
+
+
+def read_fresh(view: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """As `read`, never from memory: for parts that show something move."""
+    return view(store(), *args, clock=utc_now, **kwargs)
 
 
 def expected_jobs() -> tuple[Job, ...]:

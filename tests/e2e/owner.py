@@ -1,15 +1,18 @@
 """A process that owns a filled store, as the agents process would: `python -m tests.e2e.owner`.
 
-Reads the configuration like every process of ours; keeps the rows fresh until it is told to stop.
+Reads the configuration like every process of ours; keeps the rows fresh until it is told to stop,
+and answers requests for runs with a run that tells its progress.
 """
 
 from __future__ import annotations
 
+import itertools
 import signal
 import sys
 import threading
 from typing import TYPE_CHECKING
 
+from agents.requests import Requests
 from lakehouse_core.config import load_config, resolve_secret
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.store.owner import OwnerStore, Tokens
@@ -17,6 +20,7 @@ from tests.ui import scenario
 
 if TYPE_CHECKING:
     from lakehouse_core.config import Config
+    from lakehouse_core.domain.agent import AgentRun
 
 FRESH_SECONDS = 3
 
@@ -51,8 +55,17 @@ def main() -> None:
         scenario.fill(store, utc_now())
         sys.stdout.write("ready\n")
         sys.stdout.flush()
-        while not stop.wait(FRESH_SECONDS):
-            scenario.refresh(store, utc_now())
+        requests = Requests(store, utc_now, scenario.JOBS)
+        going: list[AgentRun] = []
+        for beat in itertools.count():
+            if stop.wait(1):
+                return
+            if beat % FRESH_SECONDS == 0:
+                scenario.refresh(store, utc_now(), without={run.agent for run in going})
+            going = scenario.go_on(store, utc_now(), going, requests.when_ended)
+            taken: list[str] = []
+            requests.take_up({run.agent for run in going}, taken.append)
+            going += scenario.begin(store, utc_now(), taken)
 
 
 if __name__ == "__main__":

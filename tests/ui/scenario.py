@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from collectors.letters import gap_letter
+from lakehouse_core.domain.agent import AgentProgress
 from lakehouse_core.domain.engine import ObservedState
 from lakehouse_core.domain.health import HealthState
 from lakehouse_core.domain.query import EngineId, QueryStatus, StatementKind
@@ -21,8 +24,10 @@ from lakehouse_core.store.schema import schema_of
 from tests import factories
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
     from datetime import datetime
 
+    from lakehouse_core.domain.agent import AgentRun
     from lakehouse_core.store.port import TelemetryStore
 
 ENGINES = {"duckdb": 90.0, "spark": 2_400.0, "trino": 620.0}  # typical milliseconds
@@ -115,13 +120,14 @@ def fill(store: TelemetryStore, now: datetime, *, queries: int = 900, seed: int 
         ("snapshot_commit", to_arrow("snapshot_commit", _commits(now, rng))),
         ("health", to_arrow("health", _health(now))),
         ("agent_run", to_arrow("agent_run", _runs(now, rng))),
+        ("agent_state", to_arrow("agent_state", _states(now))),
         ("watermark", to_arrow("watermark", _watermarks(now))),
         ("dead_letter", to_arrow("dead_letter", _letters(now))),
     ):
         store.upsert(table, rows)
 
 
-def refresh(store: TelemetryStore, now: datetime) -> None:
+def refresh(store: TelemetryStore, now: datetime, without: Collection[str] = ()) -> None:
     """A moment later: every job has run again, every engine was probed again."""
     again = [
         factories.agent_run(
@@ -131,6 +137,7 @@ def refresh(store: TelemetryStore, now: datetime) -> None:
             ended_at=now - timedelta(seconds=1),
         )
         for agent in JOBS
+        if agent not in without
     ]
     probes = [
         factories.engine_probe(engine_id=EngineId(engine), probed_at=now, version=version)
@@ -138,6 +145,48 @@ def refresh(store: TelemetryStore, now: datetime) -> None:
     ]
     store.upsert("agent_run", to_arrow("agent_run", again))
     store.upsert("engine_probe", to_arrow("engine_probe", probes))
+
+
+def begin(store: TelemetryStore, now: datetime, agents: list[str]) -> list[AgentRun]:
+    """Runs that begin now."""
+    runs = [
+        factories.agent_run(
+            run_id=f"{agent}-asked-{now:%H%M%S}",
+            agent=agent,
+            started_at=now,
+            ended_at=None,
+            outcome="running",
+            rows_written=0,
+        )
+        for agent in agents
+    ]
+    if runs:
+        store.upsert("agent_run", to_arrow("agent_run", runs))
+    return runs
+
+
+def go_on(
+    store: TelemetryStore,
+    now: datetime,
+    runs: list[AgentRun],
+    when_ended: Callable[[AgentRun], None],
+    seconds: float = 6.0,
+) -> list[AgentRun]:
+    """Runs tell how far they are, and end after some seconds; returns those that go on."""
+    going = []
+    for run in runs:
+        share = (now - run.started_at).total_seconds() / seconds
+        if share < 1:
+            said = AgentProgress(
+                agent=run.agent, done=int(share * 4_000), total=4_000, unit="rows", updated_at=now
+            )
+            store.upsert("agent_progress", to_arrow("agent_progress", [said]))
+            going.append(run)
+            continue
+        ended = replace(run, ended_at=now, outcome="ok", rows_written=4_000)
+        store.upsert("agent_run", to_arrow("agent_run", [ended]))
+        when_ended(ended)
+    return going
 
 
 def rows_of(table: str, values: list[dict[str, Any]]) -> pa.Table:
@@ -413,6 +462,11 @@ def _runs(now: datetime, rng: random.Random) -> list[Any]:
     return found
 
 
+def _states(now: datetime) -> list[Any]:
+    since = now - timedelta(days=1)
+    return [factories.agent_state(agent=agent, since=since, updated_at=since) for agent in JOBS]
+
+
 def _watermarks(now: datetime) -> list[Any]:
     return [
         factories.watermark(source=source, event_at=now - timedelta(seconds=25), updated_at=now)
@@ -421,12 +475,20 @@ def _watermarks(now: datetime) -> list[Any]:
 
 
 def _letters(now: datetime) -> list[Any]:
-    return [
+    reasons = ("line is not JSON: unexpected end", "elapsed_ms: -3 is not a duration")
+    letters = [
         factories.dead_letter(
             letter_id=f"letter-{number}",
             seen_at=now - timedelta(hours=number + 1),
-            reason="line is not JSON: unexpected end",
+            reason=reasons[number % 2],
             payload='{"engine_id": "duckdb", "query_id": "…',
         )
-        for number in range(2)
+        for number in range(5)
     ]
+    lost = gap_letter(
+        "trino",
+        "20261115_abcde_17_40",
+        "history was dropped before it was read: up to 22 queries between 17 and 40",
+        now - timedelta(hours=9),
+    )
+    return [*letters, lost]

@@ -110,6 +110,17 @@ def test_progress_without_a_terminal_is_a_line_now_and_then() -> None:
     assert said == ["file: 0 %", "file: 40 %", "file: 80 %", "file: 100 %"]
 
 
+def test_progress_that_does_not_move_is_told_once() -> None:
+    now = [0.0]
+    said: list[str] = []
+    reporter = PlainReporter(said.append, lambda: now[0])
+    for second in range(0, 60, 5):
+        now[0] = float(second)
+        reporter.progress("Starting", 2, 3)
+    reporter.progress("Starting", 3, 3)
+    assert said == ["Starting: 67 %", "Starting: 100 %"]
+
+
 def test_a_log_that_grew_too_large_is_emptied_after_a_copy(tmp_path: Path) -> None:
     log = tmp_path / "p.log"
     with log.open("ab") as writer:  # as a process that keeps writing

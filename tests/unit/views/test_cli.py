@@ -117,8 +117,48 @@ def test_wrong_filters_end_with_2(run: Callable[..., tuple[int, str, str]]) -> N
         assert "Use" in err
 
 
+def test_unknown_engine_ends_with_2_and_names_the_known(
+    run: Callable[..., tuple[int, str, str]],
+) -> None:
+    for command in (("engines",), ("queries",), ("workloads",), ("usage", "events")):
+        code, out, err = run(*command, "--engine", "trinoo", "--json")
+        assert (code, out) == (2, ""), command
+        assert "duckdb, spark, trino" in err
+
+
+def test_agents_tell_circuit_lag_and_what_is_due(read: Callable[..., Any]) -> None:
+    rows = {row["agent"]: row for row in read("agents")}
+    assert rows["collect:trino"]["circuit"] == "closed"
+    assert rows["collect:trino"]["lag_seconds"] > 0
+    assert rows["collect:duckdb"]["dead_letters"] == 2
+    assert rows["health"]["next_run"].endswith("Z")
+    assert read("agents", "list") is not None
+
+
+def test_a_run_is_asked_for_once_and_not_waited_for(read: Callable[..., Any]) -> None:
+    first, second = read("agents", "run", "health"), read("agents", "run", "health")
+    assert first["state"] == "waiting"
+    assert second["request_id"] == first["request_id"]
+
+
+def test_a_run_that_nobody_takes_up_is_waited_for_no_longer_than_asked(
+    run: Callable[..., tuple[int, str, str]],
+) -> None:
+    code, out, _ = run("agents", "run", "probe", "--wait", "--timeout", "1", "--json")
+    assert code == 3
+    assert json.loads(out)["state"] == "waiting"
+
+
+def test_a_job_that_is_not_scheduled_ends_with_1_and_names_the_nearest(
+    run: Callable[..., tuple[int, str, str]],
+) -> None:
+    code, _, err = run("agents", "run", "trino")
+    assert code == 1
+    assert "collect:trino" in err
+
+
 def test_people_get_a_table(run: Callable[..., tuple[int, str, str]]) -> None:
-    for command in ("engines", "queries", "tables", "health"):
+    for command in ("agents", "engines", "queries", "tables", "health"):
         code, out, _ = run(command)
         assert code == 0
         assert "│" in out
@@ -141,6 +181,22 @@ def test_without_an_owner_the_command_says_what_to_start(
         main(["engines", "--json"])
     out, err = capsys.readouterr()
     assert (ended.value.code, out) == (3, "")
+    assert "lakehelm up" in err
+
+
+def test_before_the_first_start_the_command_says_that_we_do_not_run(
+    tmp_path: Path,
+    repository: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in Place.below(tmp_path / "new", repository).environ.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as ended:
+        main(["queries"])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (3, "")
+    assert "does not run" in err
     assert "lakehelm up" in err
 
 

@@ -7,7 +7,7 @@ from lakehouse_core.config import load_config
 from lakehouse_core.domain.engine import ObservedState
 from lakehouse_core.domain.query import EngineId, QueryStatus, TemplateId
 from lakehouse_core.store.tables import TABLES
-from lakehouse_core.views.agents import dead_letters, list_agents, recent_runs
+from lakehouse_core.views.agents import list_agents, recent_runs
 from lakehouse_core.views.changes import what_changed
 from lakehouse_core.views.engines import engine_names, list_engines, state_changes
 from lakehouse_core.views.filters import Filters
@@ -18,7 +18,6 @@ from lakehouse_core.views.window import parse_window
 from tests.factories import (
     NOW,
     agent_run,
-    dead_letter,
     engine_probe,
     lake_table,
     query_event,
@@ -219,15 +218,6 @@ def test_idle_runs_can_be_left_out(store: Shelf) -> None:
     assert [r.run_id for r in recent_runs(store, HOUR, clock)] == ["idle", "busy", "bad"]
     eventful = recent_runs(store, HOUR, clock, only_eventful=True)
     assert [r.run_id for r in eventful] == ["busy", "bad"]
-
-
-def test_dead_letters_are_newest_first(store: Shelf) -> None:
-    store.add(
-        "dead_letter",
-        dead_letter(letter_id="old", seen_at=NOW - timedelta(hours=1)),
-        dead_letter(letter_id="new"),
-    )
-    assert [letter.letter_id for letter in dead_letters(store)] == ["new", "old"]
 
 
 def test_store_facts_cover_every_table(store: Shelf, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Program = Callable[[Slots], Constant]
 
 _MAX_DEPTH = 20
+_MAX_PART = 10_000  # of a date: no year, month or day is larger
 _ISO_FORMATS = frozenset(
     {"%y-%m-%d", "yyyy-mm-dd", "%y-%m-%d %h:%i:%s", "%y-%m-%d %h:%m:%s", "yyyy-mm-dd hh24:mi:ss"}
 )
@@ -213,7 +214,7 @@ class Folder:
 
         def run(slots: Slots) -> Constant:
             values = [program(slots) for program in programs]
-            numbers = [int(value) for value in values if isinstance(value, Decimal)]
+            numbers = [int(v) for v in values if isinstance(v, Decimal) and abs(v) < _MAX_PART]
             return literal.make_date(*numbers) if len(numbers) == 3 else UNKNOWN
 
         return run

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MAX_TEXT = 256  # characters kept of a value
 _MAX_DIGITS = 64
+_MAX_EXPONENT = 400
+_LONGEST_SPAN = Decimal(10**9)  # of any unit; beyond the calendar of every engine
 
 _DATE = re.compile(r"\s*(\d{1,4})-(\d{1,2})-(\d{1,2})\s*\Z")
 _TIME = re.compile(r"\s*(\d{1,4}-\d{1,2}-\d{1,2})[ T]+(\S.*?)\s*\Z")
@@ -84,7 +86,12 @@ def to_number(value: Constant) -> Constant:
         number = Decimal(value.strip().replace("_", ""))
     except InvalidOperation:
         return UNKNOWN
-    return number if number.is_finite() else UNKNOWN
+    return number if number.is_finite() and _is_sane(number) else UNKNOWN
+
+
+def _is_sane(number: Decimal) -> bool:
+    """Whether a number fits any engine's types; computing with 1e99999999 would take for ever."""
+    return abs(number.adjusted()) <= _MAX_EXPONENT
 
 
 def to_whole(value: Constant) -> Constant:
@@ -166,6 +173,8 @@ def _span_of_text(text: str) -> Constant:
 
 def _span_part(number: Decimal, unit: str) -> Constant:
     word = unit.lower()
+    if abs(number) > _LONGEST_SPAN:
+        return UNKNOWN
     for name in (word, word.removesuffix("s")):
         if name in _MONTHS:
             months = number * _MONTHS[name]
@@ -200,7 +209,7 @@ def add(left: Constant, right: Constant) -> Constant:
     if isinstance(left, Span) and isinstance(right, Span):
         return left + right
     if isinstance(left, Decimal) and isinstance(right, Decimal):
-        return left + right
+        return _sane(left + right)
     if isinstance(right, Decimal) and isinstance(left, date) and not isinstance(left, datetime):
         right = to_span(right, "day")
     if not isinstance(right, Span):
@@ -224,11 +233,16 @@ def product(left: Constant, right: Constant) -> Constant:
     if isinstance(left, Span):
         left, right = right, left
     if isinstance(left, Decimal) and isinstance(right, Decimal):
-        return left * right
+        return _sane(left * right)
     is_whole = isinstance(left, Decimal) and left == left.to_integral_value()
-    if isinstance(left, Decimal) and isinstance(right, Span) and is_whole:
+    is_short = isinstance(left, Decimal) and abs(left) <= _LONGEST_SPAN
+    if isinstance(left, Decimal) and isinstance(right, Span) and is_whole and is_short:
         return Span(right.months * int(left), right.microseconds * int(left))
     return UNKNOWN
+
+
+def _sane(number: Decimal) -> Constant:
+    return number if _is_sane(number) else UNKNOWN
 
 
 def _later(start: date, span: Span) -> Constant:

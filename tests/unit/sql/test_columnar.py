@@ -6,6 +6,8 @@ import pickle
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lakehouse_core.sql import columnar, inspect
 from lakehouse_core.sql.columnar import inspect_batches, inspect_texts
@@ -21,6 +23,19 @@ BAD = {
     "nonsense": b"selec a from",
     "several": b"SELECT 1; SELECT 2",
 }
+
+
+DIALECTS = ("trino", "spark", "duckdb", "snowflake", "athena")
+PIECES = st.sampled_from(
+    [
+        *("SELECT a FROM t WHERE ", "b", "=", "IN (", ")", ",", "'x'", "5", "-", "DATE '2024-1-1'"),
+        *("INTERVAL '3' DAY", "NULL", "AND", "OR", "NOT", "BETWEEN", "LIKE", "IS", "CAST(", "AS"),
+        *("DATE", "::", "?", "(SELECT", "u.c", "x'ab'", "$1", "'", "\ud800", "1e9", "FROM u", "+"),
+    ]
+)
+SCRAPS = st.lists(PIECES, max_size=14).map(
+    lambda words: " ".join(words).encode("utf-8", "surrogatepass")
+)
 
 
 def batch(texts: list[bytes | None], dialect: str | None = "trino") -> pa.Table:
@@ -96,6 +111,16 @@ def test_a_bad_row_carries_its_error_and_leaves_the_others_alone(name: str) -> N
     is_understood = name == "NUL"  # a replacement character is a name like any other
     assert (bad["error"] is None) == (bad["reason"] is None) == is_understood
     assert set(found.usage.column("text_id").to_pylist()) >= {"0", "2"}
+
+
+@given(st.lists(st.binary(max_size=80) | SCRAPS, max_size=5), st.sampled_from(DIALECTS))
+def test_any_bytes_give_one_row_each(texts: list[bytes], dialect: str) -> None:
+    found = inspect_texts(batch([*texts, GOOD.encode()], dialect))
+    assert found.texts.num_rows == len(texts) + 1
+    assert found.texts.column("template_id").null_count == 0
+    rows = found.texts.to_pylist()
+    assert all((row["error"] is None) == (row["reason"] is None) for row in rows)
+    assert rows[-1]["error"] is None
 
 
 def test_missing_text_and_dialect_are_errors_of_their_row() -> None:

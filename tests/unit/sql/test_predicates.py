@@ -275,6 +275,29 @@ def test_only_conditions_that_spare_reading_are_conjuncts(
     assert " ".join(rest) == idle
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "1e99999999",
+        "-1e-99999999",
+        "9" * 100,
+        "1e300 * 1e300",
+        "DATE '2024-01-01' + INTERVAL '99999999999999999999' DAY",
+        "DATE '2024-01-01' + INTERVAL '1e99999999' DAY",
+        "DATE '2024-01-01' + INTERVAL '1' DAY * 1e99999999",
+        "DATE '9999-12-31' + INTERVAL '1' DAY",
+        "DATE '0001-01-01' - INTERVAL '1' MONTH",
+        "date_add('century', 1, DATE '2024-01-01')",
+        "make_date(1e300, 1, 1)",
+        "TIMESTAMP '2024-01-01 99:99:99'",
+        "CAST('١٢' AS DATE)",
+    ],
+)
+def test_values_beyond_reason_are_unknown(value: str) -> None:
+    (found,) = read(WHERE.format(f"b = {value}"))
+    assert found.values[0].kind == "unknown"
+
+
 def test_alternatives_share_their_group() -> None:
     found = read("SELECT 1 FROM t WHERE (a = 1 OR b = 2) AND (c = 3 OR d = 4) AND e = 5")
     groups = {p.column: p.or_group for p in found}

@@ -30,6 +30,7 @@ from lakehouse_core.runtime.java import Java, find_javas, java_for_spark, java_f
 from lakehouse_core.runtime.plan import Tools, spark_specs, trino_specs
 from lakehouse_core.runtime.report import SilentReporter
 from lakehouse_core.runtime.rundir import RUN_ID_VARIABLE, sweep
+from lakehouse_core.runtime.secrets import ensure_tokens
 from lakehouse_core.runtime.supervisor import Supervisor, Surroundings
 from lakehouse_core.runtime.trino import ensure_server
 
@@ -106,6 +107,7 @@ def lake_config(load_demo_config: DemoConfig) -> Config:
     )
     for catalog in config.catalogs.values():
         catalog.warehouse.mkdir(parents=True, exist_ok=True)
+    ensure_tokens(config)  # with the ingest's token, Trino gets its event listener
     return config
 
 

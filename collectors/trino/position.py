@@ -102,6 +102,15 @@ class TrinoPosition:
         self.settled.intersection_update(listed)
         self.newest = max([*listed, *([self.newest] if self.newest else [])], default=None)
 
+    def restart(self, listed: Collection[str]) -> tuple[QueryNumber, str] | None:
+        """The last query seen of a coordinator that is gone, and the coordinator there is now."""
+        last = QueryNumber.parse(self.newest) if self.newest else None
+        newest = QueryNumber.parse(max(listed, default=""))
+        if last is None or newest is None or newest.coordinator == last.coordinator:
+            return None
+        known = {n.coordinator for n in map(QueryNumber.parse, listed) if n is not None}
+        return None if last.coordinator in known else (last, newest.coordinator)
+
     def gap(self, listed: Collection[str]) -> Gap | None:
         """Queries missing between the newest one seen and the oldest one Trino still knows."""
         last = QueryNumber.parse(self.newest) if self.newest else None

@@ -128,6 +128,16 @@ class TrinoSource:
             )
             gap_id = f"{after.coordinator}_{after.day}_{after.number}_{before.number}"
             haul.letters.append(gap_letter(self.name, gap_id, reason, now))
+        restart = position.restart(listed)
+        if restart is not None:
+            last, now_there = restart
+            reason = (
+                f"the coordinator was restarted and forgot its history: what ran after query "
+                f"{last.number} of {last.day} ({last.coordinator}) and was not read in time is "
+                "known only as far as its event listener pushed it"
+            )
+            gap_id = f"restart_{last.coordinator}_{last.day}_{last.number}_{now_there}"
+            haul.letters.append(gap_letter(self.name, gap_id, reason, now))
         for query_id in [i for i in position.running if i not in listed]:
             event = from_json(position.running[query_id], now)
             reason = _why_lost(query_id, listed)

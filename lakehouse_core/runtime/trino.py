@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakehouse_core.config.models import TrinoEngine
+from lakehouse_core.config.secrets import resolve_secret
+from lakehouse_core.domain.errors import ConfigError
 from lakehouse_core.runtime.artifacts import (
     SQLITE_JDBC,
     TRINO_SERVER,
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 PARTS = ("bin", "lib", "secrets-plugin", "plugin/iceberg", "plugin/http-event-listener")
 MAIN_CLASS = "io.trino.server.TrinoServer"
+LISTENER_FILE = "event-listener.properties"
+TOKEN_VARIABLE = "LAKEHELM_INGEST_TOKEN"  # noqa: S105 the variable's name, not the token
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 not bound to, but replaced
 JVM_FLAGS: tuple[str, ...] = (
     "-XX:+UseG1GC",
     "-XX:+ExplicitGCInvokesConcurrent",
@@ -96,10 +101,18 @@ def ensure_server(machine: Machine, reporter: Reporter) -> Path:
     return target
 
 
-def write_etc(config: Config, engine: TrinoEngine, server: Path) -> Path:
+def write_etc(
+    config: Config, engine: TrinoEngine, server: Path, *, has_listener: bool = False
+) -> Path:
     """Write Trino's configuration below the home folder and return its `etc`.
 
     It is generated: changes made there by hand are overwritten at the next start.
+
+    Args:
+        config: the lakehouse.
+        engine: this Trino.
+        server: the unpacked server.
+        has_listener: whether Trino pushes its query events to our gateway.
     """
     base = config.home / "trino"
     etc = base / "etc"
@@ -134,8 +147,13 @@ def write_etc(config: Config, engine: TrinoEngine, server: Path) -> Path:
             "web-ui.enabled": "true",
             "web-ui.authentication.type": "fixed",
             "web-ui.user": engine.user,
+            # Of a query's stages no row of ours needs anything, and they are most of an event.
+            "event.max-output-stage-size": "1kB",
+            **({"event-listener.config-files": str(etc / LISTENER_FILE)} if has_listener else {}),
         },
     )
+    if has_listener:
+        _write_properties(etc / LISTENER_FILE, _listener(config, engine))
     quiet = dict.fromkeys(("io.trino", "io.airlift", "Bootstrap", "org.hibernate"), "WARN")
     _write_properties(etc / "log.properties", quiet)
     for name, catalog in config.catalogs.items():
@@ -157,9 +175,39 @@ def write_etc(config: Config, engine: TrinoEngine, server: Path) -> Path:
     return etc
 
 
+def _listener(config: Config, engine: TrinoEngine) -> dict[str, str]:
+    """Trino's HTTP event listener; its token comes from the environment, not from a file."""
+    engine_id = next(name for name, other in config.engines.items() if other is engine)
+    host = _EVERYWHERE.get(config.gateway.host, config.gateway.host)
+    place = f"[{host}]" if ":" in host else host
+    base = f"http://{place}:{config.gateway.admin_port}"
+    prefix = "http-event-listener"
+    return {
+        "event-listener.name": "http",
+        f"{prefix}.connect-ingest-uri": f"{base}/v1/ingest/trino/{engine_id}",
+        f"{prefix}.connect-http-headers": f"Authorization: Bearer ${{ENV:{TOKEN_VARIABLE}}}",
+        f"{prefix}.log-created": "true",
+        f"{prefix}.log-completed": "true",
+        # Held for a quarter of an hour while our gateway is away; else Trino gives up at once.
+        f"{prefix}.connect-retry-count": "20",
+        f"{prefix}.connect-retry-delay": "1s",
+        f"{prefix}.connect-backoff-base": "2",
+        f"{prefix}.connect-max-delay": "1m",
+    }
+
+
+def _ingest_token(config: Config) -> str | None:
+    """What the gateway wants to see; None when there is no such secret (yet)."""
+    try:
+        return resolve_secret(config.gateway.ingest_token)
+    except ConfigError:
+        return None
+
+
 def trino_command(config: Config, engine: TrinoEngine, server: Path, java: Java) -> Command:
     """Trino in the foreground, configured for this lake."""
-    etc = write_etc(config, engine, server)
+    token = _ingest_token(config)
+    etc = write_etc(config, engine, server, has_listener=token is not None)
     argv = (
         str(java.executable),
         "-cp",
@@ -171,7 +219,8 @@ def trino_command(config: Config, engine: TrinoEngine, server: Path, java: Java)
         MAIN_CLASS,
     )
     # Trino writes to relative folders; the cache is shared and stays as it was unpacked.
-    return Command(argv=argv, env={"JAVA_HOME": str(java.home)}, cwd=config.home / "trino")
+    env = {"JAVA_HOME": str(java.home), **({TOKEN_VARIABLE: token} if token else {})}
+    return Command(argv=argv, env=env, cwd=config.home / "trino")
 
 
 def _write_properties(path: Path, values: Mapping[str, str]) -> None:

@@ -11,13 +11,16 @@ import pytest
 
 from agents.collect import run_once
 from collectors.trino.config import TrinoSettings
+from collectors.trino.listener import ListenerSettings, TrinoIntake
 from collectors.trino.source import TrinoSource
 from collectors.understanding import Understanding
 from lakehouse_core.domain.errors import SourceError, SourceUnavailableError
 from lakehouse_core.domain.query import EngineId
+from lakehouse_core.gateway.intake import Delivery
 from tests.contract.sources.coordinator import Coordinator, answer
 from tests.contract.sources.tallies import letters
 from tests.factories import NOW, free_port
+from tests.unit.collectors.trino.test_listener import completed, to_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -226,7 +229,8 @@ def test_a_running_query_that_disappears_is_not_left_running_forever(
     ).to_pylist()[0]
     assert (lost["status"], lost["error_class"]) == ("failed", "history_lost")
     assert said in lost["error_message"]
-    assert len(letters(store)) == 1
+    ours = [reason for reason in letters(store) if reason.startswith(QUERY.format(1))]
+    assert len(ours) == 1
 
 
 def test_a_secret_in_a_running_query_reaches_neither_event_nor_position(
@@ -237,3 +241,42 @@ def test_a_secret_in_a_running_query_reaches_neither_event_nor_position(
     for table in ("query_event", "watermark", "query_template", "dead_letter"):
         rows = store.read(f"FROM {table}").to_pylist()
         assert "c4n4ry" not in json.dumps(rows, default=str)
+
+
+def pushed(query_id: str) -> bytes:
+    """What Trino's event listener sends when a query has finished."""
+    event = completed()[2]
+    event["metadata"]["queryId"] = query_id
+    return to_body(event)
+
+
+def test_a_restart_loses_nothing_that_was_pushed_and_is_recorded(
+    trino: Coordinator, store: OwnerStore
+) -> None:
+    intake = TrinoIntake(
+        [ListenerSettings(engine_id=EngineId("trino"), url=trino.url)], Understanding(), lambda: NOW
+    )
+    trino.add(QUERY.format(1))
+    trino.add(QUERY.format(2), state="RUNNING")
+    pulling = source(trino.url)
+    run_once(pulling, store, lambda: NOW, timeout=timedelta(seconds=30))
+    # The second ends, a third comes and goes, and then Trino forgets it all.
+    mapped = intake.map([Delivery({}, pushed(QUERY.format(n))) for n in (2, 3)])
+    for table, rows in mapped.rows.items():
+        store.upsert(table, rows)
+    trino.queries.clear()
+    trino.add("20261116_000500_00000_again")
+    run_once(pulling, store, lambda: NOW, timeout=timedelta(seconds=30))
+    rows = store.read("SELECT query_id, status, error_class FROM query_event").to_pylist()
+    assert {row["query_id"]: (row["status"], row["error_class"]) for row in rows} == {
+        QUERY.format(1): ("finished", None),
+        QUERY.format(2): ("finished", None),
+        QUERY.format(3): ("finished", None),
+        "20261116_000500_00000_again": ("finished", None),
+    }
+    told = store.read("SELECT reason FROM dead_letter WHERE payload LIKE 'restart%'").to_pylist()
+    assert len(told) == 1
+    assert "query 2 of 20261116" in told[0]["reason"]
+    run_once(pulling, store, lambda: NOW, timeout=timedelta(seconds=30))
+    again = store.read("SELECT reason FROM dead_letter WHERE payload LIKE 'restart%'").to_pylist()
+    assert again == told

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse_core.config.models import TrinoEngine
+from lakehouse_core.config.secrets import resolve_secret
 from lakehouse_core.domain.errors import ConfigError
 from lakehouse_core.runtime.java import Java
+from lakehouse_core.runtime.secrets import ensure_tokens
 from lakehouse_core.runtime.spark import (
     connect_server_command,
     spark_conf,
     spark_home,
     spark_submit_command,
 )
-from lakehouse_core.runtime.trino import trino_command
+from lakehouse_core.runtime.trino import LISTENER_FILE, TOKEN_VARIABLE, trino_command
 from tests.unit.runtime.machines import machine
 
 if TYPE_CHECKING:
@@ -117,3 +119,27 @@ def test_trinos_node_keeps_its_id_and_forgets_catalogs_that_are_gone(
     trino_command(demo_config, engine, tmp_path, java(tmp_path))
     assert properties(etc / "node.properties")["node.id"] == first
     assert [path.name for path in (etc / "catalog").iterdir()] == ["lake.properties"]
+
+
+def test_trino_pushes_its_events_once_the_ingest_has_a_token(
+    demo_config: Config, tmp_path: Path
+) -> None:
+    engine = demo_config.engines["trino"]
+    assert isinstance(engine, TrinoEngine)
+    etc = demo_config.home / "trino" / "etc"
+    without = trino_command(demo_config, engine, tmp_path, java(tmp_path))
+    assert "event-listener.config-files" not in properties(etc / "config.properties")
+    assert TOKEN_VARIABLE not in without.env
+    ensure_tokens(demo_config)
+    token = resolve_secret(demo_config.gateway.ingest_token)
+    command = trino_command(demo_config, engine, tmp_path, java(tmp_path))
+    files = properties(etc / "config.properties")["event-listener.config-files"]
+    assert files == str(etc / LISTENER_FILE)
+    listener = properties(etc / LISTENER_FILE)
+    port = demo_config.gateway.admin_port
+    expected = f"http://127.0.0.1:{port}/v1/ingest/trino/trino"
+    assert listener["http-event-listener.connect-ingest-uri"] == expected
+    assert int(listener["http-event-listener.connect-retry-count"]) > 0
+    assert command.env[TOKEN_VARIABLE] == token
+    written = [path.read_text() for path in etc.rglob("*") if path.is_file()]
+    assert not any(token in text for text in (*written, *command.argv))

@@ -60,3 +60,19 @@ def test_no_gap_is_claimed_without_proof(listed: list[str]) -> None:
 def test_ids_made_by_other_rules_have_no_number() -> None:
     assert QueryNumber.parse("my-query") is None
     assert QueryNumber.parse(query_id(12)) == QueryNumber("20261116", 12, "aaaaa")
+
+
+def test_another_coordinator_is_a_restart_once() -> None:
+    position = after(1, 2, 3)
+    listed = [query_id(0, coordinator="bbbbb", day="20261117")]
+    restart = position.restart(listed)
+    assert restart is not None
+    assert (restart[0].number, restart[1]) == (3, "bbbbb")
+    position.finish_listing(listed)
+    assert position.restart(listed) is None
+
+
+@pytest.mark.parametrize("listed", [[], [query_id(4)], ["odd-id"], [query_id(0, day="20261117")]])
+def test_the_same_coordinator_or_nothing_is_no_restart(listed: list[str]) -> None:
+    assert after(1, 2, 3).restart(listed) is None
+    assert TrinoPosition().restart(listed) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -251,3 +252,52 @@ def test_a_reader_cannot_write(home: Installation) -> None:
     home.start()
     with open_store(home.config) as client, pytest.raises(StoreError):
         client.upsert("query_event", to_arrow("query_event", [query_event()]))
+
+
+def state_of(home: Installation, agent: str) -> dict[str, Any]:
+    rows = home.read("FROM agent_state WHERE agent = $agent", agent=agent)
+    return rows[0] if rows else {}
+
+
+def release(pipe: Path) -> None:
+    """Let everybody go who waits for a writer of the pipe."""
+    with contextlib.suppress(OSError):  # nobody waits
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+
+
+def test_a_source_that_hangs_frees_its_schedule_and_the_process_stops(home: Installation) -> None:
+    home.environ |= {"LAKEHELM__COLLECT__DUCKDB__TIMEOUT": "2s"}
+    folder = Path(home.config.engines["duckdb"].journal)  # type: ignore[union-attr]
+    folder.mkdir(parents=True, exist_ok=True)
+    pipe = folder / "9999010100-1.jsonl"
+    os.mkfifo(pipe)  # opening it waits for a writer: nothing in the process ends that
+    process = home.start()
+    until(lambda: state_of(home, "collect:duckdb").get("circuit") in {"open", "half-open"})
+    seen = state_of(home, "collect:duckdb")
+    assert 1 <= seen["abandoned"] <= 3
+    errors = home.read("SELECT error FROM agent_run WHERE agent = 'collect:duckdb'")
+    assert any("collect:duckdb#1 is abandoned" in (row["error"] or "") for row in errors)
+    assert any("still hang" in (row["error"] or "") for row in errors)
+    until(lambda: last_run(home, "probe").get("outcome") == "ok")
+    # It comes back: those who hang return, and a run that is asked for closes the circuit.
+    pipe.rename(folder / "gone")
+    wanted = home.write_journal(3)
+    answers: list[tuple[int, Any]] = []
+
+    def is_back() -> bool:
+        release(folder / "gone")
+        answers.append(home.lakehelm("agents", "run", "collect:duckdb", "--wait"))
+        return answers[-1][0] == 0
+
+    until(is_back)
+    assert (answers[-1][1]["state"], answers[-1][1]["answer"]) == ("done", "ok")
+    assert wanted <= collected(home)
+    until(lambda: state_of(home, "collect:duckdb")["circuit"] == "closed")
+    # And while it hangs again, the process ends as it should.
+    (folder / "gone").rename(pipe)
+    until(lambda: last_run(home, "collect:duckdb")["outcome"] == "failed")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE_SECONDS) == 0
+    stopped = json.loads(home.log.read_text().splitlines()[-1])
+    assert stopped["event"] == "agents.stopped"
+    assert any(name.startswith("collect:duckdb#") for name in stopped["abandoned"])

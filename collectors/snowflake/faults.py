@@ -81,6 +81,12 @@ def translated(settings: SnowflakeSettings, doing: str) -> Iterator[None]:
         raise SourceUnavailableError(
             f"{settings.url}: {doing} failed ({type(error).__name__}): {_DOES_NOT_ANSWER[1]}"
         ) from error
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        # The connector checks no answer: what it misses in one, or Arrow in its rows, shows here.
+        raise SourceError(
+            f"{settings.url}: {doing} failed ({type(error).__name__}): the answer is not "
+            "Snowflake's; is host the right one?"
+        ) from error
 
 
 def _ours(error: Exception, settings: SnowflakeSettings, doing: str) -> SourceError:

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakehouse_core.sql.limits import MAX_CHARACTERS
+
 if TYPE_CHECKING:
     from lakehouse_core.sql.dialect import SqlDialect
 
@@ -103,7 +105,7 @@ class Masker:
 
     def full_key(self, text: str) -> str | None:
         """The masked text; None when it has something the scan does not decide on."""
-        if not self._is_able or MASK in text or self._escape in text:
+        if not self._is_able or len(text) > MAX_CHARACTERS or MASK in text or self._escape in text:
             return None
         actions = self._actions
         try:

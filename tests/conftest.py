@@ -18,9 +18,20 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 IS_CI = os.environ.get("CI", "").lower() in ("1", "true")
-NEEDS_MORE = ("slow", "duckdb", "spark", "trino", "snowflake", "lake", "stack", "ui", "browser")
+NEEDS_MORE = (
+    "slow",
+    "duckdb",
+    "spark",
+    "trino",
+    "flink",
+    "snowflake",
+    "lake",
+    "stack",
+    "ui",
+    "browser",
+)
 # Engines that a machine may rightly lack: the product runs without them and says so.
-MAY_BE_SKIPPED = ("trino",)
+MAY_BE_SKIPPED = ("trino", "flink")
 _PORTS = (
     "LAKEHELM__ENGINES__SPARK__PORT",
     "LAKEHELM__ENGINES__SPARK__UI_PORT",

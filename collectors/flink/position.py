@@ -103,10 +103,15 @@ class FlinkPosition:
             self.ended += 1
         self.running.pop(job_id, None)
 
-    def finish_listing(self, leader: str | None, counted: int, listed: Collection[str]) -> int:
-        """Note that a whole listing was read; returns how many ended jobs were never seen."""
+    def finish_listing(
+        self, leader: str | None, counted: int, listed: Collection[str], *, pending: int = 0
+    ) -> int:
+        """Note that a whole listing was read; returns how many ended jobs were never seen.
+
+        `pending` ended jobs are listed, but will be settled later.
+        """
         is_first = self.counted is None
-        missed = max(0, counted - self.ended)
+        missed = max(0, counted - self.ended - pending)
         self.leader, self.counted = leader, counted
         self.ended += missed
         self.settled.intersection_update(listed)

@@ -97,7 +97,9 @@ class FlinkSource:
                 yield self._batch(haul, position, newest_at)
         last = _Haul()
         self._close_the_lost(position, listed, last, is_restarted=is_restarted)
-        missed = position.finish_listing(leader, counted, listed)
+        # The details of a job are cached: it may still run there when the list knows its end.
+        pending = sum(_is_over(listed[i]) for i in position.running)
+        missed = position.finish_listing(leader, counted, listed, pending=pending)
         if missed:
             self._note_missed(position, missed, last)
         yield self._batch(last, position, newest_at)

@@ -215,6 +215,22 @@ def test_a_job_forgotten_before_its_end_was_read_is_closed_and_missed_no_second_
     assert ["how it ended is not known" in reason for reason in letters(store)] == [True]
 
 
+def test_a_job_whose_details_are_older_than_the_list_is_settled_later_and_not_missed(
+    flink: JobManager, store: OwnerStore
+) -> None:
+    flink.start(JOB)
+    collect(flink, store)
+    stale = dict(flink.jobs[JOB]["detail"])
+    flink.end(JOB)
+    fresh, flink.jobs[JOB]["detail"] = flink.jobs[JOB]["detail"], stale
+    collect(flink, store)
+    assert jobs(store)[JOB]["status"] == "running"
+    flink.jobs[JOB]["detail"] = fresh
+    collect(flink, store)
+    assert jobs(store)[JOB]["status"] == "finished"
+    assert letters(store) == []
+
+
 def test_a_job_dropped_between_list_and_detail_is_taken_from_the_list(
     flink: JobManager, store: OwnerStore
 ) -> None:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collectors.snowflake.config import SnowflakeSettings
     from collectors.understanding import Understanding
 
-_KEY = ("sql_text", "database_name", "schema_name", "error_message")
 _TEXTS = """
-SELECT row_number() OVER () AS text_no, * FROM (
+SELECT row_number() OVER () - 1 AS text_no, * FROM (
   SELECT sql_text, database_name, schema_name, error_message, max(submitted_at) AS used_at
   FROM queries GROUP BY ALL
 )
+ORDER BY text_no
 """
 _JOIN = """
 SELECT queries.* EXCLUDE (sql_text, database_name, schema_name, error_message), texts.text_no
@@ -50,7 +50,7 @@ def understood_rows(
     tables = understanding.rows(observed)
     told = tables.pop("query_event")
     found = {name: in_lake_spelling(rows, settings) for name, rows in tables.items()}
-    return {"query_event": _joined(numbered, texts.column("text_no"), told), **found}
+    return {"query_event": _joined(numbered, told), **found}
 
 
 def _observed(text: dict[str, Any], settings: SnowflakeSettings, now: datetime) -> Observed:
@@ -69,11 +69,9 @@ def _observed(text: dict[str, Any], settings: SnowflakeSettings, now: datetime) 
     return Observed(event, text["database_name"], (schema,) if schema else ())
 
 
-def _joined(numbered: pa.Table, numbers: pa.ChunkedArray, told: pa.Table) -> pa.Table:
-    """Each query's own values, and for the other columns those of its text."""
-    position = {number: at for at, number in enumerate(numbers.to_pylist())}
-    at = pa.array([position[number] for number in numbered.column("text_no").to_pylist()])
-    of_text = told.take(at)
+def _joined(numbered: pa.Table, told: pa.Table) -> pa.Table:
+    """Each query's own values, and for the other columns those of its text (row `text_no`)."""
+    of_text = told.take(numbered.column("text_no"))
     own = set(numbered.column_names)
     schema = schema_of("query_event")
     columns = [

@@ -78,7 +78,8 @@ TABLES: dict[str, StoreTable] = {
             noise=("collected_at",),
             fold=QUERY_FOLD,
         ),
-        StoreTable("query_template", ("template_id",), noise=("seen_at",)),
+        # A template of several dialects keeps the one it was first seen in.
+        StoreTable("query_template", ("template_id",), noise=("seen_at", "dialect")),
         StoreTable("column_usage", ("template_id", "table_name", "column_name", "role")),
         StoreTable(
             "column_literal",

@@ -70,6 +70,23 @@ def test_a_difference_in_noise_alone_is_no_difference(store: OwnerStore) -> None
     assert store.upsert("dead_letter", to_arrow("dead_letter", [again])) == 0
 
 
+def test_a_template_of_two_dialects_does_not_change_with_each_collection(
+    store: OwnerStore,
+) -> None:
+    def template(dialect: str) -> pa.Table:
+        row = {
+            "template_id": "t",
+            "dialect": dialect,
+            "template": "SELECT ?",
+            "statement_kind": "select",
+            "seen_at": NOW,
+        }
+        return pa.Table.from_pylist([row])
+
+    assert store.upsert("query_template", template("trino")) == 1
+    assert store.upsert("query_template", template("spark")) == 0
+
+
 def test_null_and_value_are_different_and_null_and_null_are_not(store: OwnerStore) -> None:
     upsert(store, query_event(query_id="q", bytes_scanned=None, tags=()))
     assert upsert(store, query_event(query_id="q", bytes_scanned=None, tags=())) == 0

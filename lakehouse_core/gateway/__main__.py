@@ -18,10 +18,14 @@ from lakehouse_core.gateway.app import Admin, create_app
 from lakehouse_core.gateway.desk import Desk
 from lakehouse_core.gateway.facts import FactsCache, read_facts
 from lakehouse_core.gateway.ingest import Ingest
+from lakehouse_core.gateway.keeping import NewsOnly, SpoolKeeper
+from lakehouse_core.store.spool import Spool
 
 if TYPE_CHECKING:
     from lakehouse_core.config.models import Config
-    from lakehouse_core.store.port import TelemetryStore
+
+# Tables whose rows come along with every event of a template.
+BY_TEMPLATE = ("query_template", "column_usage", "column_literal")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -32,8 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         config = load_config(chosen.config).config
         store = open_store(config, "reader")
-        writer = open_store(config, "writer")
-        ingest = open_ingest(config, writer)
+        ingest = open_ingest(config)
     except LakehouseError as error:
         sys.stderr.write(f"gateway: {error}\n")
         return 2
@@ -55,11 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
         )
     finally:
         store.close()
-        writer.close()
     return 0
 
 
-def open_ingest(config: Config, writer: TelemetryStore) -> Ingest:
+def open_ingest(config: Config) -> Ingest:
     """What takes the events that engines push.
 
     Raises:
@@ -67,10 +69,11 @@ def open_ingest(config: Config, writer: TelemetryStore) -> Ingest:
     """
     intakes = open_intakes(config)
     memory = config.gateway.ingest_memory
+    keep = SpoolKeeper(Spool(config.store.spool))
     return Ingest(
         token=resolve_secret(config.gateway.ingest_token),
-        trino=Desk(intakes.trino, writer, memory),
-        reports=Desk(intakes.reports, writer, memory),
+        trino=Desk(intakes.trino, NewsOnly(keep, BY_TEMPLATE), memory),
+        reports=Desk(intakes.reports, keep, memory),
         most_bytes=config.gateway.ingest_max_body,
     )
 

@@ -2,7 +2,7 @@
 
 Trino sends one event per request. While one group is on its way to the store, the next gathers, so
 a busy desk writes few large batches and an idle one writes at once. A delivery is answered when its
-rows are durable: in the store, or in the spool of its client.
+rows are durable.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from lakehouse_core.gateway.intake import Delivery, Intake, Mapped, Verdict
 from lakehouse_core.store.batch import conform
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from lakehouse_core.store.port import TelemetryStore
+    import pyarrow as pa
 
 GROUP_DELIVERIES = 5_000
 GROUP_BYTES = 64 * 2**20
@@ -31,18 +31,21 @@ class DeskFullError(StoreUnavailableError):
 
 
 class Desk:
-    """Takes deliveries of one kind; used from one event loop."""
+    """Takes deliveries of one kind; used from one event loop.
+
+    `keep(table, rows)` makes rows durable, or raises a `StoreError`.
+    """
 
     def __init__(
         self,
         intake: Intake,
-        store: TelemetryStore,
+        keep: Callable[[str, pa.Table], object],
         memory_bytes: int,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._intake = intake
-        self._store = store
+        self._keep = keep
         self._memory_bytes = memory_bytes
         self._answer_seconds = answer_seconds
         self._held_bytes = 0
@@ -118,7 +121,7 @@ class Desk:
             # One of them spoils the batch of all: each for itself then.
             return [verdict for one in deliveries for verdict in self._write([one])]
         for table, rows in mapped.rows.items():
-            self._store.upsert(table, rows)
+            self._keep(table, rows)
         return mapped.verdicts
 
     def _count(self, verdicts: Sequence[Verdict]) -> None:

@@ -48,8 +48,8 @@ class Gateway:
         intakes = open_intakes(config)
         ingest = Ingest(
             token=resolve_secret(config.gateway.ingest_token),
-            trino=Desk(intakes.trino, store, 2**28),
-            reports=Desk(intakes.reports, store, 2**28),
+            trino=Desk(intakes.trino, store.upsert, 2**28),
+            reports=Desk(intakes.reports, store.upsert, 2**28),
             most_bytes=config.gateway.ingest_max_body,
         )
         admin = Admin(

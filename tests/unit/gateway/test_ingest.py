@@ -15,14 +15,17 @@ import pytest
 
 from lakehouse_core.bootstrap import open_intakes
 from lakehouse_core.domain.errors import StoreError, StoreUnavailableError
+from lakehouse_core.gateway.__main__ import BY_TEMPLATE
 from lakehouse_core.gateway.app import Admin, create_app
 from lakehouse_core.gateway.desk import Desk
 from lakehouse_core.gateway.facts import FactsCache, read_facts
 from lakehouse_core.gateway.ingest import Ingest
 from lakehouse_core.gateway.intake import Delivery, Mapped, Verdict
-from lakehouse_core.store.client import StoreClient
+from lakehouse_core.gateway.keeping import NewsOnly, SpoolKeeper
 from lakehouse_core.store.owner import OwnerStore
-from tests.factories import NOW
+from lakehouse_core.store.rows import to_arrow
+from lakehouse_core.store.spool import Spool
+from tests.factories import NOW, watermark
 from tests.unit.collectors.reports.test_reports import COMMIT, SCAN
 from tests.unit.collectors.trino.test_listener import bodies, completed, to_body
 
@@ -83,8 +86,8 @@ def serve(demo_config: Config) -> Iterator[Callable[..., Http]]:
             intakes = open_intakes(demo_config)
             ingest = Ingest(
                 token=TOKEN,
-                trino=Desk(more.pop("intake", intakes.trino), store, memory, answer),
-                reports=Desk(intakes.reports, store, memory, answer),
+                trino=Desk(more.pop("intake", intakes.trino), store.upsert, memory, answer),
+                reports=Desk(intakes.reports, store.upsert, memory, answer),
                 **{"most_bytes": 4 * MIB, **more},
             )
             return stack.enter_context(closing(Http(ingest, store)))
@@ -259,18 +262,60 @@ def test_a_store_that_hangs_is_not_waited_for(serve: Callable[..., Http]) -> Non
     assert answer.status_code == 503
 
 
-def test_while_the_owner_is_away_events_wait_in_the_spool(
+class Kept:
+    """What the gateway process does with rows: into the spool, templates only when they are new."""
+
+    def __init__(self, spool: Spool) -> None:
+        self.upsert = NewsOnly(SpoolKeeper(spool), BY_TEMPLATE)
+
+    def read(self, sql: str, **params: Any) -> pa.Table:
+        raise StoreUnavailableError("away")
+
+
+def test_events_wait_in_the_spool_until_the_owner_fetches_them(
     demo_config: Config, serve: Callable[..., Http]
 ) -> None:
-    with StoreClient(demo_config.store, token="t", role="writer") as client:
-        http = serve(client)
-        for body in bodies():
-            assert http.post("/v1/ingest/trino", body).status_code == 200
-        assert http.post("/v1/ingest/iceberg", json.dumps(SCAN)).status_code == 200
-        assert client.spool.pending("query_event")
+    spool = Spool(demo_config.store.spool)
+    http = serve(Kept(spool))
+    for body in bodies():
+        assert http.post("/v1/ingest/trino", body).status_code == 200
+    assert http.post("/v1/ingest/iceberg", json.dumps(SCAN)).status_code == 200
+    assert len(spool.pending("query_event")) == len(bodies())
+    templates = len(spool.pending("query_template"))
+    for body in bodies():
+        http.post("/v1/ingest/trino", body)
+    assert len(spool.pending("query_template")) == templates
     with OwnerStore.open(demo_config.store) as owner:
         assert count(owner, "query_event") == 15
+        assert count(owner, "query_template") == 15
         assert count(owner, "scan_report") == 1
+        assert not spool.pending()
+        assert not spool.broken_files()
+
+
+def test_a_spool_that_cannot_be_written_is_not_durable(
+    tmp_path: Path, serve: Callable[..., Http]
+) -> None:
+    (tmp_path / "file").touch()
+    http = serve(Kept(Spool(tmp_path / "file" / "spool")))
+    for _ in range(2):
+        answer = http.post("/v1/ingest/trino", bodies()[0])
+        assert answer.status_code == 503
+        assert "spool" in answer.json()["error"]["message"]
+
+
+def test_templates_are_written_again_after_a_while() -> None:
+    written: list[int] = []
+    now = [0.0]
+    news = NewsOnly(lambda _, rows: written.append(rows.num_rows), ("watermark",), lambda: now[0])
+    rows = to_arrow("watermark", [watermark(source="a"), watermark(source="b")])
+    now[0] = 1.0
+    news("watermark", rows)
+    news("watermark", rows)
+    news("watermark", to_arrow("watermark", [watermark(source="a"), watermark(source="c")]))
+    now[0] = 1_000.0
+    news("watermark", rows)
+    assert written == [2, 1, 2]
 
 
 def test_one_delivery_that_spoils_a_batch_spoils_no_other(store: OwnerStore) -> None:
@@ -286,7 +331,7 @@ def test_one_delivery_that_spoils_a_batch_spoils_no_other(store: OwnerStore) -> 
             return Mapped(tuple(Verdict(accepted=1) for _ in names), {"watermark": rows})
 
     async def send() -> list[Verdict]:
-        desk = Desk(Odd(), store, MIB)
+        desk = Desk(Odd(), store.upsert, MIB)
         return await asyncio.gather(
             *(desk.take(Delivery({}, name)) for name in (b"a", b"odd", b"b"))
         )

@@ -7,12 +7,11 @@ next pull reads what is new first, then goes on with the stretch where it was le
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from collectors.events import parse_time
-from lakehouse_core.domain.errors import SourceError
+from collectors.positions import dump, load
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -90,21 +89,17 @@ class AthenaPosition:
         """
         if text is None:
             return cls()
-        try:
-            data = json.loads(text)
-            if data["v"] != _VERSION:
-                raise ValueError(f"version {data['v']}")
-            return cls({name: _workgroup(one) for name, one in data["workgroups"].items()})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SourceError(
-                f"the stored position of this Athena source cannot be read ({error}); delete its "
-                "row from the watermark table to read the history anew"
-            ) from error
+        return load(text, _VERSION, "Athena", cls._build)
+
+    @classmethod
+    def _build(cls, data: dict[str, Any]) -> AthenaPosition:
+        return cls({name: _workgroup(one) for name, one in data["workgroups"].items()})
 
     def dump(self) -> str:
         """The position as text."""
-        data = {"v": _VERSION, "workgroups": {n: _plain(w) for n, w in self.workgroups.items()}}
-        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+        return dump(
+            _VERSION, workgroups={name: _plain(one) for name, one in self.workgroups.items()}
+        )
 
 
 def _plain(one: WorkgroupPosition) -> dict[str, Any]:

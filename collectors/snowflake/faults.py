@@ -39,7 +39,7 @@ class UnreadableViewError(Terminal, SourceError):
 # What to raise and what to say, by what went wrong.
 _NOT_READABLE = (
     UnreadableViewError,
-    "it is not there for {who}; grant the role IMPORTED PRIVILEGES on database {database}",
+    "it, or a column of it, is not there for {who}; grant IMPORTED PRIVILEGES on {database}",
 )
 _WITHOUT_WAREHOUSE = (
     SourceError,

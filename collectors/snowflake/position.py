@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from collectors.events import parse_time
-from lakehouse_core.domain.errors import SourceError
+from collectors.positions import dump, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -94,21 +93,15 @@ class SnowflakePosition:
         """
         if text is None:
             return cls()
-        try:
-            data = json.loads(text)
-            if data["v"] != _VERSION:
-                raise ValueError(f"version {data['v']}")
-            return cls({name: _view(one) for name, one in data["views"].items()})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SourceError(
-                f"the stored position of this Snowflake source cannot be read ({error}); delete "
-                "its row from the watermark table to read the history anew"
-            ) from error
+        return load(text, _VERSION, "Snowflake", cls._build)
+
+    @classmethod
+    def _build(cls, data: dict[str, Any]) -> SnowflakePosition:
+        return cls({name: _view(one) for name, one in data["views"].items()})
 
     def dump(self) -> str:
         """The position as text."""
-        data = {"v": _VERSION, "views": {name: _plain(one) for name, one in self.views.items()}}
-        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+        return dump(_VERSION, views={name: _plain(one) for name, one in self.views.items()})
 
 
 def truncated(time: datetime) -> datetime:

@@ -15,7 +15,7 @@ from lakehouse_core.domain.errors import StoreError
 from lakehouse_core.domain.query import EngineId, QueryStatus
 from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
-from tests.factories import MIB, NOW, query_event, table_health, unique
+from tests.factories import NOW, query_event, table_health, unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def test_counts_tell_what_was_new_or_different(store: TelemetryStore, engine: En
     events = [query_event(engine_id=engine) for _ in range(5)]
     assert upsert(store, *events) == 5
     assert upsert(store, *events) == 0
-    changed = replace(events[0], bytes_scanned=8 * MIB)
+    changed = replace(events[0], bytes_scanned=8 * 2**20)
     assert upsert(store, changed, *events[1:], query_event(engine_id=engine)) == 2
     assert len(rows_of(store, engine)) == 6
 

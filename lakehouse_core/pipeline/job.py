@@ -98,6 +98,7 @@ def job_conf(config: Config, machine: Machine, rows: int) -> dict[str, str]:
         "spark.driver.memory": f"{config.spark.driver_memory // 2**20}m",
         "spark.driver.extraJavaOptions": SHORT_JVM if is_small else LONG_JVM,
         "spark.sql.shuffle.partitions": str(partitions),
+        "spark.log.level": "ERROR",
     }
     return lake_conf(config, machine) | own | (FOR_FEW_ROWS if is_small else {}) | config.spark.conf
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.domain.agent import Watermark
@@ -23,7 +24,6 @@ from lakehouse_core.store.rows import to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from lakehouse_core.config.environment import Machine
     from lakehouse_core.config.models import Config
@@ -70,12 +70,29 @@ class PipelineReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a run needs besides configuration and store."""
+    """What a run needs besides configuration and store.
+
+    Attributes:
+        spark: runs a plan and returns its report; by default in a process of its own.
+    """
 
     machine: Machine
     clock: Clock
     on_progress: Callable[[Progress], None] = lambda _: None
     is_stopping: Callable[[], bool] = lambda: False
+    spark: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+
+    def run_plan(self, config: Config, plan: dict[str, Any]) -> dict[str, Any]:
+        """The report of a plan."""
+        if self.spark is not None:
+            return self.spark(plan)
+        return run_spark(
+            config,
+            self.machine,
+            plan,
+            on_progress=self.on_progress,
+            is_stopping=self.is_stopping,
+        )
 
 
 def run_pipeline(config: Config, store: TelemetryStore, around: Surroundings) -> PipelineReport:
@@ -142,13 +159,7 @@ class _Run:
             "care": plan_care(state, config.pipeline),
         }
         plan = plan_document(config, around.machine, self._landing, waiting, rest)
-        done = run_spark(
-            config,
-            around.machine,
-            plan,
-            on_progress=around.on_progress,
-            is_stopping=around.is_stopping,
-        )
+        done = around.run_plan(config, plan)
         after = read_state(config)
         started = time.monotonic()
         rows = load(self._store, after, done["recomputed"])
@@ -184,8 +195,6 @@ class _Run:
         self._landing.settle(through)
 
     def _nothing(self, state: LakeState, loaded: dict[str, Any]) -> PipelineReport:
-        from datetime import datetime  # noqa: PLC0415 a type elsewhere
-
         at = loaded.get("exported_at")
         return PipelineReport(
             outcome="nothing_new",

@@ -140,8 +140,9 @@ def missing_columns(
     Raises:
         SchemaChangeError: a column of the table is gone or has another type; names it.
     """
-    known = {one.name: one.dataType for one in present}
-    asked = {one.name: one.dataType for one in wanted}
+    # As texts: whether an array may hold NULL is no difference.
+    known = {one.name: one.dataType.simpleString() for one in present}
+    asked = {one.name: one.dataType.simpleString() for one in wanted}
     gone = [name for name in known if name not in asked and name not in own]
     if gone:
         raise SchemaChangeError(
@@ -149,7 +150,7 @@ def missing_columns(
             "additions are followed: bring the column back, or move the table away to start anew"
         )
     changed = [
-        f"{name} ({known[name].simpleString()} in the table, {kind.simpleString()} in the store)"
+        f"{name} ({known[name]} in the table, {kind} in the store)"
         for name, kind in asked.items()
         if name in known and known[name] != kind
     ]

@@ -46,13 +46,22 @@ def _open_history_only(engine_id: EngineId, engine: Any, config: Config) -> Engi
     return HistoryOnlyAdapter(engine_id, engine)
 
 
+def _open_flink(engine_id: EngineId, engine: Any, config: Config) -> Engine:
+    from lakehouse_core.config.secrets import resolve_secret  # noqa: PLC0415 as above
+    from lakehouse_core.engines.flink import FlinkAdapter  # noqa: PLC0415 as above
+
+    del config
+    password = resolve_secret(engine.password) if engine.password else None
+    return FlinkAdapter(engine_id, engine, password)
+
+
 LOADERS: Mapping[str, Callable[[EngineId, Any, Config], Engine]] = {
     "duckdb": _open_duckdb,
     "spark": _open_spark,
     "trino": _open_trino,
     "athena": _open_history_only,
     "snowflake": _open_history_only,
-    "flink": _open_history_only,
+    "flink": _open_flink,
 }
 
 

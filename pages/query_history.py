@@ -7,13 +7,22 @@ import streamlit as st
 from lakehouse_core.domain.errors import NotFoundError
 from lakehouse_core.views import formatting as f
 from lakehouse_core.views.filters import STATUSES, Filters
-from lakehouse_core.views.queries import QueryDetail, list_queries, show_query
+from lakehouse_core.views.queries import Place, QueryDetail, list_queries, show_query
 from lakehouse_core.views.red import red, trend
 from pages.parts import cards, choice, frame, menu, session
+from pages.parts.charts import phases
 from pages.parts.query_grids import query_grid, red_grid, usage_grid
 from pages.parts.text import plain
 
 PAGE_ROWS = 200
+REPORTERS = {
+    "inferred": "worked out by us",
+    "gateway": "our gateway",
+    "history": "the engine's history",
+    "listener": "the engine, as it happened",
+}
+JOINED = ", and others"
+PLACES, PLACES_OF = "history_places", "history_places_of"
 
 
 def own_filters() -> Filters:
@@ -27,8 +36,17 @@ def own_filters() -> Filters:
         text=text.text_input(
             "Search", key="text", bind="query-params", placeholder="In SQL, error, or a query id"
         ),
+        template=st.query_params.get("template"),
     )
+    if own.template:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f":material/filter_alt: Only template {plain(own.template)}")
+            st.button("Show all templates", key="history_all", on_click=_all_templates)
     return session.bar_with(own)
+
+
+def _all_templates() -> None:
+    st.query_params.pop("template", None)
 
 
 def strip(filters: Filters) -> None:
@@ -45,8 +63,12 @@ def strip(filters: Filters) -> None:
 
 
 def listing(filters: Filters) -> str | None:
-    page = st.session_state.get("history_page", 1)
-    found = session.read(list_queries, filters, limit=PAGE_ROWS, offset=(page - 1) * PAGE_ROWS)
+    behind: list[Place] = st.session_state.get(PLACES, [])
+    if st.session_state.get(PLACES_OF) != filters:  # another question begins at its first page
+        behind = st.session_state[PLACES] = []
+        st.session_state[PLACES_OF] = filters
+    place = behind[-1] if behind else None
+    found = session.read(list_queries, filters, limit=PAGE_ROWS, behind=place)
     if not found.total:
         frame.empty(
             "No query matches",
@@ -58,16 +80,39 @@ def listing(filters: Filters) -> str | None:
     st.subheader("What ran?", anchor=False)
     ids = [f"{row.engine_id}:{row.query_id}" for row in found.rows]
     query_grid(found.rows, "history_grid", choice.remember("history_grid", "query", ids))
-    pages = max(1, -(-found.total // PAGE_ROWS))
+    first = len(behind) * PAGE_ROWS + 1
     with st.container(horizontal=True, vertical_alignment="center"):
         frame.caption(
-            f"{f.count(len(ids))} of {f.count(found.total)} queries of {found.window.phrase}, "
-            "newest first. Choose a row for its detail.",
+            f"Queries {f.count(first)} to {f.count(first + len(ids) - 1)} of "
+            f"{f.count(found.total)} of {found.window.phrase}, newest first. Choose a row for its "
+            "detail.",
             "queries",
         )
-        if pages > 1:
-            st.number_input("Page", 1, min(pages, 50), key="history_page", width=140)
+        if found.total > PAGE_ROWS:
+            st.button(
+                "Newer",
+                key="history_newer",
+                icon=":material/chevron_left:",
+                disabled=not behind,
+                on_click=_newer,
+            )
+            st.button(
+                "Older",
+                key="history_older",
+                icon=":material/chevron_right:",
+                disabled=first + len(ids) > found.total,
+                on_click=_older,
+                args=(found.end,),
+            )
     return choice.chosen("history_grid", "query", ids)
+
+
+def _newer() -> None:
+    st.session_state[PLACES] = st.session_state[PLACES][:-1]
+
+
+def _older(end: Place) -> None:
+    st.session_state[PLACES] = [*st.session_state[PLACES], end]
 
 
 def detail(chosen: str) -> None:
@@ -85,6 +130,13 @@ def detail(chosen: str) -> None:
             st.badge("simulated", icon=":material/smart_toy:", color="violet")
         if event.engine_url:
             st.link_button("Open in engine UI", event.engine_url, icon=":material/open_in_new:")
+        if event.template_id:
+            st.page_link(
+                "pages/workloads.py",
+                label="Its template",
+                icon=":material/workspaces:",
+                query_params={"template": event.template_id},
+            )
     if event.error_message or event.error_class:
         st.markdown(f":material/error: **{plain(event.error_class or 'Unclassified error')}**")
         st.code(
@@ -99,6 +151,9 @@ def detail(chosen: str) -> None:
         st.code(seen.template or "Not understood yet.", "sql", wrap_lines=True)
         if seen.parse_error:
             st.warning(f"It does not parse: {plain(seen.parse_error)}", icon=":material/code_off:")
+    if seen.phases:
+        st.markdown("**Where did its time go?**")
+        phases(seen.phases)
     measures(seen)
     st.markdown("**Tables and columns it uses**")
     if seen.columns:
@@ -127,6 +182,10 @@ def measures(seen: QueryDetail) -> None:
                 "CPU / peak memory",
                 f"{f.duration(event.cpu_ms)} / {f.size(event.peak_memory_bytes)}",
             ),
+            ("Spilled", f.size(event.spilled_bytes)),
+            ("Snapshots read", ", ".join(map(str, event.snapshot_ids)) or f.UNKNOWN),
+            ("Gateway id", event.gateway_id or "not through our gateway"),
+            ("Reported by", REPORTERS[event.reporter] + (JOINED if seen.is_joined else "")),
         ]
     )
 

@@ -23,6 +23,7 @@ _EVENTS = """(
     AND ($engine::VARCHAR IS NULL OR engine_id = $engine::VARCHAR)
     AND ($status::VARCHAR IS NULL OR status = $status::VARCHAR)
     AND ($user::VARCHAR IS NULL OR user_name = $user::VARCHAR)
+    AND ($template::VARCHAR IS NULL OR template_id = $template::VARCHAR)
     AND ($tag::VARCHAR IS NULL OR list_contains(tags, $tag::VARCHAR))
     AND ($text::VARCHAR IS NULL OR query_id = $text::VARCHAR
       OR contains(lower(sql_text), lower($text::VARCHAR))
@@ -41,6 +42,7 @@ class Filters:
         user: the user's name, exactly.
         text: part of the SQL text or the error message, in any case, or a whole query id.
         tag: one tag, exactly.
+        template: the id of a template, exactly.
     """
 
     window: str = DEFAULT_WINDOW
@@ -49,10 +51,11 @@ class Filters:
     user: str | None = None
     text: str | None = None
     tag: str | None = None
+    template: str | None = None
 
     def __post_init__(self) -> None:
         """An empty text filters nothing; an unknown status is refused, not ignored."""
-        for name in ("engine", "status", "user", "text", "tag"):
+        for name in ("engine", "status", "user", "text", "tag", "template"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value or "").strip() or None)
         if self.status is not None and self.status not in STATUSES:
@@ -80,6 +83,7 @@ class Filters:
             "user": self.user,
             "tag": self.tag,
             "text": self.text,
+            "template": self.template,
         }
 
 

@@ -116,7 +116,8 @@ ORDER BY bucket_at, engine_id
 
 def is_long(filters: Filters, window: Window) -> bool:
     """Whether hourly sums can answer: a long window, and no filter they do not know."""
-    return window.length > LONG and (filters.user, filters.tag, filters.text) == (None, None, None)
+    others = (filters.user, filters.tag, filters.text, filters.template)
+    return window.length > LONG and not any(others)
 
 
 def span_params(store: TelemetryStore, filters: Filters, window: Window) -> dict[str, Any]:

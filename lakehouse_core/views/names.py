@@ -12,10 +12,22 @@ if TYPE_CHECKING:
 
 TABLE_IDS_SQL = "SELECT table_id FROM lake_table WHERE dropped_at IS NULL ORDER BY table_id"
 
+MOST_USED_SQL = """
+SELECT table_id FROM lake_table JOIN column_usage ON column_usage.table_name = table_id
+WHERE dropped_at IS NULL
+GROUP BY table_id ORDER BY count(DISTINCT template_id) DESC, table_id LIMIT 1
+"""
+
 
 def table_ids(store: TelemetryStore) -> tuple[str, ...]:
     """All tables of the lake that still exist."""
     return tuple(store.read(TABLE_IDS_SQL).column("table_id").to_pylist())
+
+
+def most_used_table(store: TelemetryStore) -> str | None:
+    """The table that most templates use: what a page about use opens with; None without any."""
+    found = store.read(MOST_USED_SQL).to_pylist()
+    return str(found[0]["table_id"]) if found else None
 
 
 def resolve_table(store: TelemetryStore, name: str) -> str:

@@ -26,14 +26,16 @@ _RUNNING_AT_MOST = timedelta(hours=24)
 LIST_SQL = over_events("""
 WITH page AS (
   SELECT rowid AS row_number FROM {events}
-  ORDER BY submitted_at DESC, query_id LIMIT $limit::BIGINT OFFSET $offset::BIGINT
+  WHERE $at::TIMESTAMPTZ IS NULL OR submitted_at < $at::TIMESTAMPTZ
+    OR (submitted_at = $at::TIMESTAMPTZ AND (engine_id, query_id) > ($of::VARCHAR, $id::VARCHAR))
+  ORDER BY submitted_at DESC, engine_id, query_id LIMIT $limit::BIGINT OFFSET $offset::BIGINT
 )
 SELECT engine_id, query_id, status, submitted_at, user_name, source, tags, statement_kind,
   elapsed_ms, queued_ms, planning_ms, execution_ms, bytes_scanned, rows_scanned, rows_returned,
   error_class, left(error_message, $preview::BIGINT) AS error_message, template_id,
   left(sql_text, $preview::BIGINT) AS sql_text, engine_url, origin
 FROM query_event JOIN page ON query_event.rowid = page.row_number
-ORDER BY submitted_at DESC, query_id
+ORDER BY submitted_at DESC, engine_id, query_id
 """)
 
 COUNT_SQL = over_events("SELECT count(*) AS total FROM {events}")
@@ -90,6 +92,15 @@ class QueryRow:
     origin: str
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the history: right behind this query. Pages found by it cost the same anywhere."""
+
+    submitted_at: datetime
+    engine_id: str
+    query_id: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPage:
     """A page of the history, newest first, and how many there are in all."""
@@ -98,6 +109,14 @@ class QueryPage:
     total: int
     offset: int
     rows: tuple[QueryRow, ...]
+
+    @property
+    def end(self) -> Place | None:
+        """Where the next page begins; None when this one is empty."""
+        if not self.rows:
+            return None
+        last = self.rows[-1]
+        return Place(last.submitted_at, last.engine_id, last.query_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +143,14 @@ class ColumnRoles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """A part of a query's time."""
+
+    name: str
+    ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryDetail:
     """All that is known of one query.
 
@@ -132,22 +159,60 @@ class QueryDetail:
         template: its text without literals; None when it was not understood yet.
         parse_error: why it could not be understood.
         columns: the columns it uses, by table.
+        is_joined: several observers told about it, e.g. our gateway and the engine.
     """
 
     event: QueryEvent
     template: str | None
     parse_error: str | None
     columns: tuple[ColumnRoles, ...]
+    is_joined: bool
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """Where its time went, as far as the engine said; what is left over is `other`."""
+        event = self.event
+        named = (
+            ("queued", event.queued_ms),
+            ("planning", event.planning_ms),
+            ("execution", event.execution_ms),
+        )
+        known = [Phase(name=name, ms=value) for name, value in named if value]
+        rest = (event.elapsed_ms or 0) - sum(phase.ms for phase in known)
+        # Engines round each of them for itself: a sliver is no phase.
+        if known and event.elapsed_ms and rest > 0.01 * event.elapsed_ms:
+            known.append(Phase(name="other", ms=rest))
+        return tuple(known)
 
 
 def list_queries(
-    store: TelemetryStore, filters: Filters, clock: Clock, *, limit: int = 100, offset: int = 0
+    store: TelemetryStore,
+    filters: Filters,
+    clock: Clock,
+    *,
+    limit: int = 100,
+    offset: int = 0,
+    behind: Place | None = None,
 ) -> QueryPage:
-    """The history that passes the filters, newest first."""
+    """The history that passes the filters, newest first.
+
+    Args:
+        store: where it is.
+        filters: what to look at.
+        clock: what the time is.
+        limit: how many to show.
+        offset: how many to leave out.
+        behind: only what comes after this place.
+    """
     window = filters.window_at(clock())
     params = filters.params(window)
     page = {"limit": min(max(limit, 0), MAX_LIMIT), "offset": max(offset, 0)}
-    rows = store.read(LIST_SQL, preview=_PREVIEW_CHARACTERS, **page, **params)
+    cursor = {
+        "at": behind.submitted_at if behind else None,
+        "of": behind.engine_id if behind else None,
+        "id": behind.query_id if behind else None,
+    }
+    rows = store.read(LIST_SQL, preview=_PREVIEW_CHARACTERS, **page, **cursor, **params)
     total = store.read(COUNT_SQL, **params).to_pylist()[0]["total"]
     return QueryPage(
         window=window, total=total, offset=page["offset"], rows=records(QueryRow, rows)
@@ -188,7 +253,13 @@ def show_query(store: TelemetryStore, engine_id: str, query_id: str) -> QueryDet
         for row in store.read(TEMPLATE_SQL, template=event.template_id).to_pylist():
             template, parse_error = row["template"], row["parse_error"]
         columns = records(ColumnRoles, store.read(USAGE_SQL, template=event.template_id))
-    return QueryDetail(event=event, template=template, parse_error=parse_error, columns=columns)
+    return QueryDetail(
+        event=event,
+        template=template,
+        parse_error=parse_error,
+        columns=columns,
+        is_joined=found[0]["known_by"] is not None,
+    )
 
 
 def _event(row: dict[str, Any]) -> QueryEvent:

@@ -19,11 +19,34 @@ HOW_QUERIES = """
 - **Queries**: submitted within the window, whatever became of them; compared with the span of the
   same length right before it.
 - **Duration**: from submission to the last row, as the engine reported it, of finished queries;
-  exact percentiles, not averages.
+  percentiles, not averages. Exact up to two days; longer windows are read from hourly sums, where a
+  percentile is off by 2.2 % at most.
 - **Error rate**: failed out of finished and failed. Cancelled queries are in neither.
 - **Worst lag**: time since the last successful run of the slowest collector.
 
 Source: the histories of the engines, collected into the telemetry store; times are UTC.
+"""
+HOW_WORKLOADS = """
+- **Template**: a statement without its literals, names of aliases, comments and spacing; statements
+  that differ only in these are runs of one template.
+- **Runs**: queries submitted within the window, from its first whole hour on, whatever became of
+  them.
+- **p50, p95**: of finished runs, from counts in classes of 2 % width.
+- **Errors**: failed out of finished and failed.
+
+Hours the pipeline has processed come from its tables (`lake.ops`), later ones from the history
+itself. `lakehelm workloads --json` has the same numbers.
+"""
+HOW_USAGE = """
+Each template is read once: its columns are resolved to their tables through aliases, subqueries and
+common table expressions, and get the role they play. A query counts once per column and role.
+
+- **filter eq / in / range**: the column is compared with a value, a list, or a range.
+- **join, group, order**: it joins, groups or sorts.
+- **project**: it is only read out.
+
+Statements that were not understood are not guessed; the workloads page lists them.
+`lakehelm usage TABLE --json` has the same numbers.
 """
 HOW_HEALTH = """
 A table starts with 100 points and loses some for every signal past its limit: small files, number

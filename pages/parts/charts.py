@@ -11,11 +11,20 @@ import pyarrow.compute as pc
 import streamlit as st
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse_core.views.queries import Phase
     from lakehouse_core.views.window import Window
 
 _HEIGHT = 260
 _POWERS = [10.0**power for power in range(-4, 7)]  # no lines between them
 PADDING = {"left": 0, "top": 0, "right": 6, "bottom": 0}
+_PHASE_COLOURS = {
+    "queued": "#d97706",
+    "planning": "#4f74c9",
+    "execution": "#0f9488",
+    "other": "#6b7f94",
+}
 CATEGORIES = ("#4f74c9", "#0f9488", "#c33fa8", "#8a7a2e", "#6b7f94")
 
 
@@ -128,3 +137,35 @@ def durations_over_time(rows: pa.Table, window: Window, colours: dict[str, str])
         )
     )
     draw(chart, "Lines: p95 duration in seconds per engine over time")
+
+
+def phases(parts: Sequence[Phase]) -> None:
+    """Where a query's time went, as one bar."""
+    names = [part.name for part in parts]
+    rows = pa.table(
+        {
+            "phase": names,
+            "seconds": [part.ms / 1000 for part in parts],
+            "order": list(range(len(parts))),
+        }
+    )
+    chart = (
+        alt.Chart(rows)
+        .mark_bar(height=22)
+        .encode(
+            x=alt.X("seconds:Q", title="seconds", axis=alt.Axis(tickCount=8)),
+            color=alt.Color(
+                "phase:N",
+                sort=names,
+                scale=alt.Scale(domain=list(_PHASE_COLOURS), range=list(_PHASE_COLOURS.values())),
+                legend=alt.Legend(orient="top", title=None, values=names),
+            ),
+            order=alt.Order("order:Q"),
+            tooltip=[
+                alt.Tooltip("phase:N", title="phase"),
+                alt.Tooltip("seconds:Q", title="seconds", format=".3~g"),
+            ],
+        )
+        .properties(height=90, padding=PADDING)
+    )
+    st.altair_chart(chart, width="stretch", alt="Bar: time queued, planning, executing")

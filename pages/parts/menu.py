@@ -18,9 +18,13 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "Observe": (
         ("overview", "Overview", "monitoring"),
         ("query_history", "Query history", "history"),
+        ("workloads", "Workloads", "workspaces"),
         ("engines", "Engines", "memory"),
     ),
-    "Optimise": (("tables", "Tables", "table_chart"),),
+    "Optimise": (
+        ("tables", "Tables", "table_chart"),
+        ("usage", "Column usage", "grid_on"),
+    ),
     "Govern": (
         ("agents", "Agents", "smart_toy"),
         ("settings", "Settings", "settings"),

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from lakehouse_core.config import load_config
 from lakehouse_core.domain.clock import utc_now
+from pages.parts.menu import SECTIONS
 from tests.e2e.owner import open_owner, write_tokens
 from tests.factories import free_port_pair
 from tests.ui import scenario
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-PAGES = ("overview", "query_history", "engines", "tables", "agents", "settings")
+TITLES = {name: title for entries in SECTIONS.values() for name, title, _ in entries}
+PAGES = tuple(TITLES)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.ui.conftest import PAGES, Place, Visitor, words
+from tests.ui.conftest import PAGES, TITLES, Place, Visitor, words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ def test_page_of_a_filled_store_opens_without_error(
     app = visitor.at(filled_place, page)
     assert not app.exception
     assert not app.error
-    assert app.title[0].value == page.replace("_", " ").capitalize()
+    assert app.title[0].value == TITLES[page]
     assert len(app.dataframe) or len(app.metric)
 
 
@@ -190,3 +190,93 @@ def test_settings_show_no_token(visitor: Visitor, filled_place: Place) -> None:
     shown = words(app) + "".join(frame.value.to_csv() for frame in app.dataframe)
     assert "-of-a-test" not in shown
     assert "LAKEHELM__STORE__PORT" in shown
+
+
+def test_engine_nobody_knows_is_refused_with_the_known_ones(
+    visitor: Visitor, filled_place: Place
+) -> None:
+    app = visitor.at(filled_place, "overview", engine="trinoo")
+    assert not app.exception
+    assert "filter" in app.error[0].value
+    assert "duckdb, spark, trino" in words(app)
+
+
+def test_older_queries_are_on_the_next_page_and_no_query_is_on_both(
+    visitor: Visitor, filled_place: Place
+) -> None:
+    app = visitor.at(filled_place, "query_history", window="7d")
+    first = app.dataframe[1].value
+    app.button(key="history_older").click().run()
+    second = app.dataframe[1].value
+    assert first["submitted"].min() >= second["submitted"].max()
+    assert "Queries 201 to 400" in words(app)
+    app.button(key="history_newer").click().run()
+    assert list(app.dataframe[1].value["sql"]) == list(first["sql"])
+    app.button(key="history_older").click().run()
+    app.selectbox(key="status").set_value("finished").run()
+    assert "Queries 1 to 200" in words(app)
+
+
+def test_chosen_query_tells_where_its_time_went_and_who_reported_it(
+    visitor: Visitor, filled_place: Place
+) -> None:
+    app = visitor.at(filled_place, "query_history", window="7d", text="lineitem")
+    index = next(i for i, s in enumerate(app.dataframe[1].value["status"]) if "finished" in s)
+    app.session_state["history_grid"] = {"selection": {"rows": [index], "columns": [], "cells": []}}
+    app.run()
+    said = words(app)
+    assert "Where did its time go?" in said
+    assert "the engine's history" in said.replace("\\", "")
+
+
+def test_run_now_notes_the_wish_and_says_so(visitor: Visitor, filled_place: Place) -> None:
+    app = visitor.at(filled_place, "agents")
+    app.selectbox(key="agents_job").set_value("collect:spark").run()
+    app.button(key="agents_run").click().run()
+    assert not app.exception
+    assert any("Asked for collect" in toast.value for toast in app.toast)
+    assert "about to start" in words(app)
+
+
+def test_letters_and_gaps_are_told_apart(visitor: Visitor, filled_place: Place) -> None:
+    app = visitor.at(filled_place, "agents")
+    groups = next(d.value for d in app.dataframe if "letters" in d.value and "first" in d.value)
+    assert sum(groups["letters"]) == 5
+    lost = app.dataframe[-1].value
+    assert "history was dropped" in lost["reason"].iloc[0]
+
+
+def test_workloads_are_ordered_and_lead_to_their_detail(
+    visitor: Visitor, filled_place: Place
+) -> None:
+    app = visitor.at(filled_place, "workloads", window="7d")
+    rows = app.dataframe[0].value
+    assert list(rows["runs"]) == sorted(rows["runs"], reverse=True)
+    app.selectbox(key="order").set_value("bytes").run()
+    rows = app.dataframe[0].value
+    assert list(rows["scanned"]) == sorted(rows["scanned"], reverse=True)
+    app.session_state["workloads_grid"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    app.run()
+    assert not app.exception
+    per_engine = app.dataframe[1].value
+    assert list(per_engine["engine"])[-1] == "all"
+    assert per_engine["runs"].iloc[:-1].sum() == per_engine["runs"].iloc[-1]
+
+
+def test_template_that_did_not_run_is_told(visitor: Visitor, filled_place: Place) -> None:
+    app = visitor.at(filled_place, "workloads", template="nonsense")
+    assert not app.exception
+    assert any("did not run" in info.value for info in app.info)
+
+
+def test_usage_of_a_table_has_a_row_per_column_and_engine(
+    visitor: Visitor, filled_place: Place
+) -> None:
+    app = visitor.at(filled_place, "usage", window="7d", table="lake.demo.events")
+    app.session_state["usage_view"] = "Numbers"
+    app.run()
+    assert not app.exception
+    rows = app.dataframe[0].value
+    assert {"event_day", "event_type"} == set(rows["column"])
+    assert {"duckdb", "spark", "trino"} == set(rows["engine"])
+    assert rows.loc[rows["column"] == "event_day", "filter_eq"].min() > 0

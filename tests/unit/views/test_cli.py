@@ -1,11 +1,17 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from lakehouse_core.bootstrap import open_store
 from lakehouse_core.cli import main
+from lakehouse_core.config import load_config
+from lakehouse_core.domain.clock import utc_now
+from lakehouse_core.store.rows import to_arrow
+from tests.factories import snapshot_commit
 from tests.ui.conftest import Place
 
 if TYPE_CHECKING:
@@ -209,3 +215,23 @@ def test_statements_not_understood_are_counted_by_reason(
     code, _, err = run("sql", "unparsed")
     assert code == 0
     assert "inspected queries were not understood" in err
+
+
+def test_streams_shows_what_flink_jobs_committed(read: Callable[..., Any], place: Place) -> None:
+    store = open_store(load_config(environ=place.environ).config, role="writer")
+    try:
+        commits = [
+            snapshot_commit(
+                table_id="lake.demo.events",
+                committed_at=utc_now() - timedelta(seconds=seconds),
+                flink_job_id="a" * 32,
+                flink_checkpoint_id=100 - seconds,
+            )
+            for seconds in (30, 20, 10)
+        ]
+        store.upsert("snapshot_commit", to_arrow("snapshot_commit", commits))
+    finally:
+        store.close()
+    (row,) = read("streams", "--window", "1h", "--table", "events")
+    assert (row["commits"], row["median_gap_ms"], row["committed_checkpoint"]) == (3, 10_000, 90)
+    assert (row["job_name"], row["slot_seconds"]) == (None, None)

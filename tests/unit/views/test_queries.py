@@ -147,3 +147,52 @@ def test_running_is_what_has_not_ended_within_a_day(store: Shelf) -> None:
     )
     assert [row.query_id for row in running_now(store, HOUR, clock)] == ["queued", "running"]
     assert running_now(store, Filters(engine="trino"), clock) == ()
+
+
+def test_pages_found_by_their_place_hold_every_query_once(store: Shelf) -> None:
+    events = [
+        query_event(**ago(n // 4), query_id=f"q{n % 3}-{n:02d}", engine_id=EngineId(engine))
+        for n in range(4, 30)
+        for engine in ("trino", "spark")
+    ]
+    store.add("query_event", *events)
+    seen: list[tuple[str, str]] = []
+    place = None
+    while True:
+        page = list_queries(store, HOUR, clock, limit=7, behind=place)
+        if not page.rows:
+            break
+        seen += [(row.engine_id, row.query_id) for row in page.rows]
+        place = page.end
+    whole = list_queries(store, HOUR, clock, limit=100)
+    assert seen == [(row.engine_id, row.query_id) for row in whole.rows]
+    assert len(set(seen)) == len(events)
+    assert whole.total == len(events)
+
+
+def test_a_template_filters_its_queries(store: Shelf) -> None:
+    store.add(
+        "query_event",
+        query_event(**ago(1), query_id="a", template_id=TemplateId("t1")),
+        query_event(**ago(1), query_id="b", template_id=TemplateId("t2")),
+    )
+    found = list_queries(store, Filters(window="1h", template="t1"), clock)
+    assert [row.query_id for row in found.rows] == ["a"]
+
+
+def test_phases_add_up_to_the_whole_time_and_leave_out_what_is_not_known(store: Shelf) -> None:
+    store.add(
+        "query_event",
+        query_event(
+            **ago(1), query_id="q", elapsed_ms=1_000.0, queued_ms=100.0, planning_ms=None,
+            execution_ms=700.0,
+        ),
+        query_event(**ago(1), query_id="none", queued_ms=None, execution_ms=None),
+    )  # fmt: skip
+    parts = show_query(store, "duckdb", "q").phases
+    assert [(part.name, part.ms) for part in parts] == [
+        ("queued", 100.0),
+        ("execution", 700.0),
+        ("other", 200.0),
+    ]
+    assert show_query(store, "duckdb", "none").phases == ()

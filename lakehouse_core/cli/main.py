@@ -61,6 +61,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("usage", "workloads", "usage", "Columns of a table by role and engine.", _OBSERVE),
     Entry("tables", "views", "tables", "Tables of the lake and their structure.", _OBSERVE),
     Entry("health", "views", "health", "Health of tables: state, score, contributors.", _OBSERVE),
+    Entry("streams", "streams", "streams", "Flink jobs: commits, gaps, checkpoints.", _OBSERVE),
     Entry("sql", "sql", "app", "Understand SQL: templates, tables, columns.", _OBSERVE),
     Entry("config", "config", "app", "Check and show the configuration.", _WIRING),
     Entry("store", "store", "app", "Check, back up and restore the telemetry store.", _WIRING),

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlsplit
 
 from collectors.rest import Server
 from collectors.spark.config import HistoryServerSettings
 from collectors.spark.history.source import HistoryServerSource
 from collectors.understanding import Understanding
 from lakehouse_core.domain.query import EngineId
-from tests.contract.sources.coordinator import answer
+from tests.contract.sources.loopback import LoopbackServer
 from tests.contract.sources.worlds import BYTES, SQL
 from tests.factories import NOW
 
@@ -38,32 +34,13 @@ def moment(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1_000:03}GMT"
 
 
-class HistoryServer:
+class HistoryServer(LoopbackServer):
     """Applications with their executions; real HTTP on loopback."""
 
     def __init__(self) -> None:
         self.apps: dict[str, dict[str, Any]] = {}
-        self.asked: list[str] = []
-        self.fault: Callable[[str, BaseHTTPRequestHandler], bool] | None = None
-        self.release = threading.Event()
         self._updates = 0
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        host, port = self._server.server_address[:2]
-        return f"http://{host!s}:{port}"
-
-    def close(self) -> None:
-        self.release.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__()
 
     def start(self, app: str = APP) -> dict[str, Any]:
         """An application begins."""
@@ -119,7 +96,7 @@ class HistoryServer:
         known["stages"][number] |= {"inputBytes": BYTES, "numCompleteTasks": 2}
         self.touch(app)
 
-    def _body(self, path: str, query: dict[str, list[str]]) -> Any:
+    def body(self, path: str, query: dict[str, list[str]]) -> Any:
         if path == API:
             return [
                 {"id": name, "name": "nightly", "attempts": [app["attempt"]]}
@@ -136,26 +113,6 @@ class HistoryServer:
             found = [e for e in app["sql"] if e.get("id") == int(what.removeprefix("sql/"))]
             return found[0] if found else None
         return app[what]
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                parts = urlsplit(self.path)
-                outer.asked.append(parts.path)
-                if outer.fault is not None and outer.fault(parts.path, self):
-                    return
-                body = outer._body(parts.path, parse_qs(parts.query))
-                if body is None:
-                    answer(self, 404, b"no such app: x")
-                else:
-                    answer(self, 200, json.dumps(body).encode())
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        return Handler
 
 
 class SparkHistoryWorld:

@@ -1,51 +1,27 @@
-"""A stand-in for a Flink JobManager: real HTTP on loopback, payloads in the form Flink gave."""
+"""A stand-in for a Flink JobManager, with payloads in the form Flink gave."""
 
 from __future__ import annotations
 
-import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from tests.contract.sources.coordinator import answer
+from tests.contract.sources.loopback import LoopbackServer
 from tests.factories import NOW
 from tests.unit.collectors.flink.recorded import payloads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
 ENDED = {"FINISHED": "jobs-finished", "CANCELED": "jobs-cancelled", "FAILED": "jobs-failed"}
 
 
-class JobManager:
+class JobManager(LoopbackServer):
     """Remembers jobs, and counts those that ended though it may have forgotten them."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, dict[str, Any]] = {}
         self.counts = dict.fromkeys(ENDED.values(), 0)
         self.leader = "/tmp/flink-web-1"  # noqa: S108 a name that nobody opens
-        self.asked: list[str] = []
-        # What a fault answers: takes a path, writes to the handler and returns True.
-        self.fault: Callable[[str, BaseHTTPRequestHandler], bool] | None = None
-        self.release = threading.Event()  # lets a hanging answer go
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        host, port = self._server.server_address[:2]
-        return f"http://{host!s}:{port}"
-
-    def close(self) -> None:
-        self.release.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__()
 
     def start(self, job_id: str, at: datetime = NOW) -> None:
         """A job like the recorded one begins."""
@@ -72,7 +48,8 @@ class JobManager:
         self.counts = dict.fromkeys(self.counts, 0)
         self.leader += "x"
 
-    def _body(self, path: str) -> Any:
+    def body(self, path: str, query: dict[str, list[str]]) -> Any:
+        del query
         if path == "/overview":
             return {"taskmanagers": 1, "slots-total": 2, "jobs-running": 0, **self.counts}
         if path == "/jobs/overview":
@@ -90,23 +67,3 @@ class JobManager:
             "exceptions": "exceptions",
         }[parts[1] if len(parts) > 1 else ""]
         return job.get(form, {})
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                path = self.path.split("?")[0]
-                outer.asked.append(path)
-                if outer.fault is not None and outer.fault(path, self):
-                    return
-                body = outer._body(path)
-                if body is None:
-                    answer(self, 404, b'{"errors":["Job could not be found"]}')
-                else:
-                    answer(self, 200, json.dumps(body).encode())
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        return Handler

@@ -320,20 +320,6 @@ def make_flink_world(folder: Path) -> World:
     return FlinkWorld(folder)
 
 
-def spark_history_source(place: str) -> Source:
-    """A source on a history server."""
-    from tests.contract.sources import history_server  # noqa: PLC0415 it needs this module
-
-    return history_server.history_source(place)
-
-
-def make_spark_history_world(folder: Path) -> World:
-    """A history server on loopback."""
-    from tests.contract.sources.history_server import SparkHistoryWorld  # noqa: PLC0415 as above
-
-    return SparkHistoryWorld(folder)
-
-
 def snowflake_source(place: str) -> Source:
     """A source on a Snowflake account."""
     from tests.contract.sources import snowflake_world  # noqa: PLC0415 only where it is installed
@@ -346,6 +332,20 @@ def make_snowflake_world(folder: Path) -> World:
     from tests.contract.sources.snowflake_world import SnowflakeWorld  # noqa: PLC0415 as above
 
     return SnowflakeWorld(folder)
+
+
+def spark_history_source(place: str) -> Source:
+    """A source on a history server."""
+    from tests.contract.sources import history_server  # noqa: PLC0415 it needs this module
+
+    return history_server.history_source(place)
+
+
+def make_spark_history_world(folder: Path) -> World:
+    """A history server on loopback."""
+    from tests.contract.sources.history_server import SparkHistoryWorld  # noqa: PLC0415 as above
+
+    return SparkHistoryWorld(folder)
 
 
 SOURCES: dict[str, Callable[[str], Source]] = {

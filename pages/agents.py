@@ -90,7 +90,7 @@ def letters() -> None:
             key="agents_letter",
         )
         if chosen:
-            st.code(chosen.payload, language=None, wrap_lines=True, height=200)
+            st.code(chosen.payload, language=None, wrap_lines=True)
     else:
         st.markdown(":material/check_circle: No dead letter: every payload was understood.")
     frame.caption("By source and reason; payloads are kept as they came, long ones cut.", *FEEDS)

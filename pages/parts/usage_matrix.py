@@ -44,15 +44,15 @@ def matrix_chart(seen: TableUsage) -> None:
             alt.Tooltip("users:Q", format=","),
         ],
     )
-    heat = base.mark_rect(cornerRadius=2).encode(
-        color=alt.Color(
+    # One hue by opacity reads the same on a light and on a dark ground: more is stronger.
+    heat = base.mark_rect(cornerRadius=2, color="#0f9488").encode(
+        opacity=alt.Opacity(
             "queries:Q",
-            scale=alt.Scale(type="symlog", scheme="teals"),
+            scale=alt.Scale(type="symlog", domainMin=0, range=[0.15, 1]),
             legend=alt.Legend(orient="bottom", title="queries in the window (log)"),
         )
     )
-    width = max(120, 46 * len(roles))
-    chart = heat.properties(width=width, height=22 * len(columns)).facet(
+    chart = heat.properties(width=62 * len(roles), height=26 * len(columns)).facet(
         column=alt.Column("engine:N", title=None, header=alt.Header(labelFontWeight="bold"))
     )
     st.altair_chart(

@@ -41,6 +41,7 @@ JOBS = {  # seconds between runs
     "health": 30,
     "rollup": 30,
     "retention": 3_600,
+    "pipeline": 600,
 }
 PEOPLE = ("ana", "bo", "chen", "dashboards", "etl_nightly")
 TEMPLATES: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (

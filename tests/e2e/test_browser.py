@@ -85,6 +85,34 @@ def test_click_on_a_table_shows_its_detail_and_can_be_linked_to(
     expect(again.page.get_by_text("How large are its files?")).to_be_visible()
 
 
+def test_a_job_is_run_from_its_page_and_tells_how_far_it_is(browser: Browser, ui_url: str) -> None:
+    visit = Visit(browser, ui_url)
+    visit.open("agents")
+    visit.page.get_by_role("button", name="Run now").click()
+    expect(visit.page.get_by_text("Asked for collect")).to_be_visible()
+    expect(visit.page.get_by_role("progressbar").first).to_be_visible()
+    expect(visit.page.get_by_text("ended: ok").first).to_be_visible()
+    assert visit.error_boxes() == []
+    assert visit.problems == []
+
+
+def test_a_template_leads_to_its_queries_and_back(browser: Browser, ui_url: str) -> None:
+    visit = Visit(browser, ui_url)
+    visit.open("workloads?window=7d&template=template-1")
+    expect(visit.page.get_by_text("How does it run on each engine?")).to_be_visible()
+    visit.page.get_by_role("link", name="queries").last.click()
+    expect(visit.page.get_by_text("Only template template-1")).to_be_visible()
+    visit.page.get_by_role("button", name="Show all templates").click()
+    expect(visit.page.get_by_text("Only template")).to_have_count(0)
+    assert visit.error_boxes() == []
+
+
+def test_engine_nobody_knows_in_the_address_is_told(browser: Browser, ui_url: str) -> None:
+    visit = Visit(browser, ui_url)
+    visit.open("query_history?engine=trinoo")
+    expect(visit.page.get_by_text("Known are: ")).to_be_visible()
+
+
 def test_first_visitor_may_open_any_page_directly(browser: Browser, tmp_path: Path) -> None:
     with Site(tmp_path) as site:
         site.start_owner()

@@ -10,7 +10,18 @@ from lakehouse_core.domain.agent import AgentState
 from lakehouse_core.domain.errors import StoreError, StoreUnavailableError
 from lakehouse_core.store.client import StoreClient
 from lakehouse_core.store.rows import to_arrow
-from lakehouse_core.views import engines, health, names, queries, red
+from lakehouse_core.views import (
+    agents,
+    engines,
+    health,
+    hourly,
+    letters,
+    names,
+    queries,
+    red,
+    requests,
+    template_detail,
+)
 from tests.factories import NOW, query_event
 from tests.integration.store.corpus import ABUSES, HONEST, WRITER_COMMANDS
 from tests.integration.store.owner_process import READER, WRITER
@@ -76,7 +87,10 @@ def test_honest_questions_are_answered(served: OwnerProcess, role: Role) -> None
             client.read(sql)
 
 
-@pytest.mark.parametrize("module", [engines, health, names, queries, red])
+@pytest.mark.parametrize(
+    "module",
+    [agents, engines, health, hourly, letters, names, queries, red, requests, template_detail],
+)
 def test_every_statement_of_the_views_passes_the_gate(
     reader: StoreClient, module: ModuleType
 ) -> None:

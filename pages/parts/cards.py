@@ -76,7 +76,7 @@ def red_cards(now: Red, before: Red | None, window: Window) -> Any:
     )
     durations.metric(
         f"Duration p50 / p95, {window.label}",
-        f"{f.duration(now.p50_ms)} / {f.duration(now.p95_ms)}",
+        f.UNKNOWN if now.p50_ms is None else f"{f.duration(now.p50_ms)} / {f.duration(now.p95_ms)}",
         delta=f.change(now.p95_ms, before.p95_ms) if before else None,
         delta_color="inverse",
         delta_description=f"p95, of {f.count(now.finished)} finished",

@@ -142,30 +142,36 @@ def durations_over_time(rows: pa.Table, window: Window, colours: dict[str, str])
 def phases(parts: Sequence[Phase]) -> None:
     """Where a query's time went, as one bar."""
     names = [part.name for part in parts]
+    total = sum(part.ms for part in parts)
+    unit, scale = ("ms", 1) if total < 1_000 else ("s", 1_000)
     rows = pa.table(
         {
             "phase": names,
-            "seconds": [part.ms / 1000 for part in parts],
+            "time": [part.ms / scale for part in parts],
             "order": list(range(len(parts))),
         }
     )
     chart = (
         alt.Chart(rows)
-        .mark_bar(height=22)
+        .mark_bar(height=24)
         .encode(
-            x=alt.X("seconds:Q", title="seconds", axis=alt.Axis(tickCount=8)),
+            x=alt.X(
+                "time:Q",
+                title=unit,
+                scale=alt.Scale(domain=[0, total / scale], nice=False),
+                axis=alt.Axis(tickCount=8, grid=False),
+            ),
             color=alt.Color(
                 "phase:N",
-                sort=names,
-                scale=alt.Scale(domain=list(_PHASE_COLOURS), range=list(_PHASE_COLOURS.values())),
-                legend=alt.Legend(orient="top", title=None, values=names),
+                scale=alt.Scale(domain=names, range=[_PHASE_COLOURS[name] for name in names]),
+                legend=alt.Legend(orient="top", title=None),
             ),
             order=alt.Order("order:Q"),
             tooltip=[
                 alt.Tooltip("phase:N", title="phase"),
-                alt.Tooltip("seconds:Q", title="seconds", format=".3~g"),
+                alt.Tooltip("time:Q", title=unit, format=".3~g"),
             ],
         )
-        .properties(height=90, padding=PADDING)
+        .properties(height=130, padding=PADDING)
     )
     st.altair_chart(chart, width="stretch", alt="Bar: time queued, planning, executing")

@@ -48,8 +48,8 @@ def matrix_chart(seen: TableUsage) -> None:
     heat = base.mark_rect(cornerRadius=2, color="#0f9488").encode(
         opacity=alt.Opacity(
             "queries:Q",
-            scale=alt.Scale(type="symlog", domainMin=0, range=[0.15, 1]),
-            legend=alt.Legend(orient="bottom", title="queries in the window (log)"),
+            scale=alt.Scale(type="sqrt", domainMin=0, range=[0.1, 1]),
+            legend=alt.Legend(orient="bottom", title="queries in the window"),
         )
     )
     chart = heat.properties(width=62 * len(roles), height=26 * len(columns)).facet(

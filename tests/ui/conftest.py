@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from lakehouse_core.store.owner import OwnerStore
+
 
 TITLES = {name: title for entries in SECTIONS.values() for name, title, _ in entries}
 PAGES = tuple(TITLES)
@@ -44,14 +46,14 @@ class Place:
         )
 
     @contextmanager
-    def served(self, *, filled: bool) -> Iterator[None]:
+    def served(self, *, filled: bool) -> Iterator[OwnerStore]:
         """Own the store of this place, as the agents process does."""
         config = load_config(environ={**os.environ, **self.environ}).config
         write_tokens(config)
         with open_owner(config) as owner:
             if filled:
                 scenario.fill(owner, utc_now())
-            yield
+            yield owner
 
 
 @pytest.fixture(scope="package")

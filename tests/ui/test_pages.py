@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from lakehouse_core.store.rows import to_arrow
+from tests.factories import agent_state
 from tests.ui.conftest import PAGES, TITLES, Place, Visitor, words
 
 if TYPE_CHECKING:
@@ -280,3 +283,24 @@ def test_usage_of_a_table_has_a_row_per_column_and_engine(
     assert {"event_day", "event_type"} == set(rows["column"])
     assert {"duckdb", "spark", "trino"} == set(rows["engine"])
     assert rows.loc[rows["column"] == "event_day", "filter_eq"].min() > 0
+
+
+def test_open_circuit_is_told_with_reason_since_when_and_next_try(
+    visitor: Visitor, tmp_path: Path, repository: Path
+) -> None:
+    place = Place.below(tmp_path, repository)
+    with place.served(filled=True) as owner:
+        broken = agent_state(
+            agent="collect:trino",
+            circuit="open",
+            failures=6,
+            since=datetime(2026, 11, 16, 9, 30, tzinfo=UTC),
+            reason="Trino at 127.0.0.1:8085 does not answer",
+            retry_at=datetime(2026, 11, 16, 9, 47, tzinfo=UTC),
+        )
+        owner.upsert("agent_state", to_arrow("agent_state", [broken]))
+        app = visitor.at(place, "agents")
+    said = words(app).replace("\\", "")
+    assert "silent 6 times in a row, its circuit is open since 2026-11-16 09:30:00 UTC" in said
+    assert "does not answer. Next try 2026-11-16 09:47:00 UTC" in said
+    assert "✗ open" in set(app.dataframe[0].value["circuit"])

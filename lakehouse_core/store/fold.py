@@ -61,13 +61,16 @@ SELECT engine_id, query_id, count(*) AS reports, min(_row) AS _row FROM merge_ho
 GROUP BY engine_id, query_id
 """)
 
-# Stored rows that the reports are about, and the row they will be part of.
+# Stored rows that the reports are about: by their own key, and provisional ones by gateway id.
 _HIT = Template("""
 CREATE OR REPLACE TEMP TABLE merge_hit AS
-SELECT stored.rowid AS stored_id, stored.query_id AS stored_key, stored.engine_id, stored.query_id
-FROM $table AS stored SEMI JOIN merge_key USING (engine_id, query_id)
-UNION ALL
-SELECT stored.rowid, stored.query_id, known.engine_id, known.query_id
+SELECT stored.rowid AS stored_id, stored.engine_id, stored.query_id, key.reports, key._row
+FROM $table AS stored JOIN merge_key AS key
+  ON stored.engine_id = key.engine_id AND stored.query_id = key.query_id
+""")
+_PROVISIONAL = Template("""
+CREATE OR REPLACE TEMP TABLE merge_provisional AS
+SELECT stored.rowid AS stored_id, known.engine_id, known.query_id
 FROM $table AS stored JOIN merge_known AS known
   ON stored.engine_id = known.engine_id AND stored.gateway_id = known.gateway_id
 WHERE stored.query_id = stored.gateway_id
@@ -77,12 +80,9 @@ WHERE stored.query_id = stored.gateway_id
 # its size is known, and where it is empty nothing stored is looked at.
 _PAIR = Template("""
 CREATE OR REPLACE TEMP TABLE merge_pair AS
-SELECT engine_id, query_id, merge_key._row, hit.stored_id
-FROM merge_key JOIN (
-  SELECT engine_id, query_id, min(stored_id) AS stored_id FROM merge_hit
-  GROUP BY engine_id, query_id HAVING count(*) = 1 AND min(stored_key) = query_id
-) AS hit USING (engine_id, query_id)
-WHERE merge_key.reports = 1
+SELECT engine_id, query_id, _row, stored_id
+FROM merge_hit ANTI JOIN merge_provisional USING (engine_id, query_id)
+WHERE reports = 1
 """)
 
 # Those of which the report says exactly what is stored.
@@ -98,11 +98,9 @@ WHERE $unchanged
 # Queries of which more than one report, new or stored, has to be put together.
 _MANY = Template("""
 CREATE OR REPLACE TEMP TABLE merge_many AS
-SELECT engine_id, query_id FROM (
-  SELECT engine_id, query_id FROM merge_key WHERE reports > 1
-  UNION
-  SELECT engine_id, query_id FROM merge_hit
-) ANTI JOIN merge_keep USING (engine_id, query_id)
+SELECT engine_id, query_id FROM merge_key WHERE reports > 1
+UNION SELECT engine_id, query_id FROM merge_hit ANTI JOIN merge_keep USING (engine_id, query_id)
+UNION SELECT engine_id, query_id FROM merge_provisional
 """)
 _NEW_PART = Template("""
 CREATE OR REPLACE TEMP TABLE merge_new_part AS
@@ -110,7 +108,9 @@ FROM merge_home SEMI JOIN merge_many USING (engine_id, query_id)
 """)
 _STORED_PART = Template("""
 CREATE OR REPLACE TEMP TABLE merge_stored_part AS
+SELECT stored_id, engine_id, query_id
 FROM merge_hit SEMI JOIN merge_many USING (engine_id, query_id)
+UNION ALL FROM merge_provisional
 """)
 
 _FOLD = Template("""
@@ -135,16 +135,17 @@ _SETTLE = Template("""
 INSERT INTO merge_keep
 SELECT incoming.engine_id, incoming.query_id
 FROM merge_folded AS incoming
-JOIN merge_stored_part AS part USING (engine_id, query_id)
-JOIN $table AS stored ON stored.rowid = part.stored_id
-WHERE part.stored_key = part.query_id AND $unchanged AND (part.engine_id, part.query_id) IN (
-  SELECT (engine_id, query_id) FROM merge_stored_part GROUP BY ALL HAVING count(*) = 1
+JOIN merge_hit USING (engine_id, query_id)
+JOIN $table AS stored ON stored.rowid = merge_hit.stored_id
+WHERE $unchanged AND NOT EXISTS (
+  SELECT 1 FROM merge_provisional AS other
+  WHERE other.engine_id = incoming.engine_id AND other.query_id = incoming.query_id
 )
 """)
 
 _DELETE = Template("""
 DELETE FROM $table WHERE rowid IN (
-  SELECT stored_id FROM merge_hit ANTI JOIN merge_keep USING (engine_id, query_id)
+  SELECT stored_id FROM merge_stored_part ANTI JOIN merge_keep USING (engine_id, query_id)
 )
 """)
 
@@ -153,16 +154,21 @@ INSERT INTO $table BY NAME
 SELECT * FROM merge_folded ANTI JOIN merge_keep USING (engine_id, query_id)
 """)
 
+# Most reports are the first of their query: what is told apart here are the few that are not.
+_MET = Template("""
+CREATE OR REPLACE TEMP TABLE merge_met AS
+SELECT _row FROM merge_home SEMI JOIN (
+  SELECT engine_id, query_id FROM merge_hit UNION ALL FROM merge_many
+) AS met USING (engine_id, query_id)
+""")
 _INSERT_NEW = Template("""
 INSERT INTO $table BY NAME
-SELECT * EXCLUDE (_row) FROM $source WHERE _row IN (
-  SELECT _row FROM merge_key ANTI JOIN merge_hit USING (engine_id, query_id) WHERE reports = 1
-)
+SELECT * EXCLUDE (_row) FROM $source AS incoming ANTI JOIN merge_met USING (_row)
 """)
 
 _STEPS = (
-    _WANTED, _KNOWN, _HOME, _KEY, _HIT, _PAIR, _KEEP, _MANY, _NEW_PART, _STORED_PART,
-    _FOLD, _SETTLE, _DELETE, _INSERT_FOLDED, _INSERT_NEW,
+    _WANTED, _KNOWN, _HOME, _KEY, _HIT, _PROVISIONAL, _PAIR, _KEEP, _MANY, _NEW_PART,
+    _STORED_PART, _FOLD, _SETTLE, _DELETE, _INSERT_FOLDED, _MET, _INSERT_NEW,
 )  # fmt: skip
 
 CHANGED = """

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakehouse_core.cli.output import ConfigFile, ExitCode, JsonFlag, Output, QuietFlag, load
+from lakehouse_core.cli.output import (
+    ConfigFile,
+    ExitCode,
+    JsonFlag,
+    Output,
+    QuietFlag,
+    after_group,
+    load,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -36,7 +44,6 @@ def agents_default(
     if ctx.invoked_subcommand is None:
         _list(Output(json=json, quiet=quiet), config)
     else:
-        # `lakehelm agents --json run NAME` means the same as `lakehelm agents run NAME --json`.
         ctx.obj = (json, quiet, config)
 
 
@@ -45,7 +52,7 @@ def agents_list(
     ctx: typer.Context, json: JsonFlag = False, quiet: QuietFlag = False, config: ConfigFile = None
 ) -> None:
     """Show every job: state, circuit, lag, last run, errors, progress, and when it is due."""
-    _list(*_after_group(ctx, json, quiet, config))
+    _list(*after_group(ctx, json, quiet, config))
 
 
 @agents.command("run")
@@ -68,7 +75,7 @@ def agents_run(  # noqa: PLR0913, PLR0917 one option each
     from lakehouse_core.bootstrap import open_store  # noqa: PLC0415 keeps --help fast
     from lakehouse_core.views.requests import ask_for_run, follow  # noqa: PLC0415 as above
 
-    out, file = _after_group(ctx, json, quiet, config)
+    out, file = after_group(ctx, json, quiet, config)
     store = open_store(load(file).config)
     try:
         asked = ask_for_run(store, name)
@@ -104,13 +111,6 @@ def _list(out: Output, config: Path | None) -> None:
     now = utc_now()
     rows = [_agent(view, now) for view in found.agents]
     out.rows(rows, columns=_COLUMNS, one_line=("last_error",), title="Agents")
-
-
-def _after_group(
-    ctx: typer.Context, json: bool, quiet: bool, config: Path | None
-) -> tuple[Output, Path | None]:
-    above_json, above_quiet, above_config = ctx.obj or (False, False, None)
-    return Output(json=json or above_json, quiet=quiet or above_quiet), config or above_config
 
 
 def _pause(deadline: float) -> bool:

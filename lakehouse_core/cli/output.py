@@ -163,6 +163,18 @@ def load(config: Path | None = None) -> Loaded:
     return load_config(config or GLOBAL_OPTIONS.get(GlobalOptions()).config)
 
 
+def after_group(
+    ctx: typer.Context, json: bool, quiet: bool, config: Path | None
+) -> tuple[Output, Path | None]:
+    """The options of a command of a group: those given behind the group's name count as well.
+
+    `lakehelm tables --json show NAME` means the same as `lakehelm tables show NAME --json`; the
+    group's callback has left its options in `ctx.obj`.
+    """
+    above_json, above_quiet, above_config = ctx.obj or (False, False, None)
+    return Output(json=json or above_json, quiet=quiet or above_quiet), config or above_config
+
+
 def exit_code(error: LakehouseError) -> ExitCode:
     """The exit code an error of ours stands for."""
     if isinstance(error, ConfigError | FilterError):

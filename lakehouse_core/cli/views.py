@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakehouse_core.bootstrap import open_store
-from lakehouse_core.cli.output import ConfigFile, JsonFlag, Output, QuietFlag, load
+from lakehouse_core.cli.output import (
+    ConfigFile,
+    JsonFlag,
+    Output,
+    QuietFlag,
+    after_group,
+    load,
+)
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.views.filters import STATUSES, Filters, check_engine
 from lakehouse_core.views.window import DEFAULT_WINDOW, EXAMPLES
@@ -127,7 +134,6 @@ def tables_default(
     if ctx.invoked_subcommand is None:
         _list_tables(Output(json=json, quiet=quiet), config)
     else:
-        # `lakehelm tables --json show NAME` means the same as `lakehelm tables show NAME --json`.
         ctx.obj = (json, quiet, config)
 
 
@@ -136,7 +142,7 @@ def tables_list(
     ctx: typer.Context, json: JsonFlag = False, quiet: QuietFlag = False, config: ConfigFile = None
 ) -> None:
     """List every table with its structure, state and score, lowest score first."""
-    out, file = _after_group(ctx, json, quiet, config)
+    out, file = after_group(ctx, json, quiet, config)
     _list_tables(out, file)
 
 
@@ -151,7 +157,7 @@ def tables_show(
     """Show one table: files, deletes, manifests, snapshots, partitions, skew, health."""
     from lakehouse_core.views.tables import show_table  # noqa: PLC0415 keeps --help fast
 
-    out, file = _after_group(ctx, json, quiet, config)
+    out, file = after_group(ctx, json, quiet, config)
     with reading_store(file) as (_, store):
         view = show_table(store, name)
     record = _table(view) | {"contributors": [asdict(c) for c in view.health.contributors]}
@@ -188,13 +194,6 @@ def health(
         columns=("rule", "state", "points_lost", "value", "warning", "critical", "unit", "message"),
         title="What costs points, worst first",
     )
-
-
-def _after_group(
-    ctx: typer.Context, json: bool, quiet: bool, config: Path | None
-) -> tuple[Output, Path | None]:
-    above_json, above_quiet, above_config = ctx.obj or (False, False, None)
-    return Output(json=json or above_json, quiet=quiet or above_quiet), config or above_config
 
 
 def _list_tables(out: Output, config: Path | None) -> None:

@@ -191,7 +191,6 @@ class SnowflakeEngine(HistoryOnlyEngine):
     role: Text | None = None
     warehouse: Text | None = None
     lake_database: Text | None = None  # what it calls the catalog we call `catalog`
-    lake_database: Text | None = None  # what it calls the catalog we call `catalog`
     database: Text = "SNOWFLAKE"
     usage_schema: Text = "ACCOUNT_USAGE"
     backfill: Interval = timedelta(days=30)

@@ -66,15 +66,14 @@ _LIVE = f"""(
 
 _FACTS = """
   SELECT hour_at, template_id, engine_id, runs, finished, failed, cancelled, unfinished,
-    elapsed_ms, cpu_ms, bytes_scanned, rows_returned, {names} AS names, users AS named
+    elapsed_ms, cpu_ms, bytes_scanned, rows_returned, users AS named
   FROM {gold}
   UNION ALL
   SELECT date_trunc('hour', submitted_at), template_id, engine_id, count(*),
     count(*) FILTER (status = 'finished'), count(*) FILTER (status = 'failed'),
     count(*) FILTER (status = 'cancelled'), count(*) FILTER (status IN ('queued', 'running')),
     sum(round(elapsed_ms * 1000)::BIGINT) / 1000.0, sum(round(cpu_ms * 1000)::BIGINT) / 1000.0,
-    sum(bytes_scanned)::BIGINT, sum(rows_returned)::BIGINT,
-    list(DISTINCT user_name) FILTER (user_name <> ''), 0
+    sum(bytes_scanned)::BIGINT, sum(rows_returned)::BIGINT, 0
   FROM {live} GROUP BY ALL
 """
 
@@ -86,7 +85,6 @@ per_template AS (
     sum(unfinished)::BIGINT AS unfinished, sum(elapsed_ms) AS elapsed_ms, sum(cpu_ms) AS cpu_ms,
     sum(bytes_scanned)::BIGINT AS bytes_scanned, sum(rows_returned)::BIGINT AS rows_returned,
     list(DISTINCT engine_id ORDER BY engine_id) AS engines,
-    list_sort(list_distinct(flatten(list(names)))) AS user_names,
     max(named) AS named, max(hour_at) AS last_hour_at
   FROM facts GROUP BY template_id
 )
@@ -94,12 +92,24 @@ SELECT *, count(*) OVER () AS total FROM per_template
 ORDER BY {order} DESC NULLS LAST, template_id LIMIT $limit::BIGINT OFFSET $offset::BIGINT
 """
 
+# Names are put together for the templates on the page alone: over all of them that is most of the
+# work, a million lists for a month of ten million queries.
+NAMES_SQL = """
+SELECT template_id, list(DISTINCT name ORDER BY name) AS user_names FROM (
+  SELECT template_id, unnest({names}) AS name FROM {gold}
+    AND list_contains($templates::VARCHAR[], template_id)
+  UNION ALL
+  SELECT template_id, user_name FROM {live}
+  WHERE user_name <> '' AND list_contains($templates::VARCHAR[], template_id)
+) GROUP BY template_id
+"""
+
 QUANTILE_SQL = """
-WITH sketches AS (
+WITH sketches AS NOT MATERIALIZED (
   SELECT template_id, unnest(elapsed_sketch) AS part FROM {gold}
     AND list_contains($templates::VARCHAR[], template_id)
 ), counted AS (
-  SELECT template_id, part.bucket AS bucket, part.runs AS runs FROM sketches
+  SELECT template_id, part.bucket AS bucket, sum(part.runs) AS runs FROM sketches GROUP BY ALL
   UNION ALL
   SELECT template_id, {bucket}, count(*) FROM {live}
   WHERE status = 'finished' AND elapsed_ms IS NOT NULL
@@ -117,7 +127,8 @@ FROM ranked GROUP BY template_id
 
 TREND_SQL = """
 WITH facts AS ({facts})
-SELECT template_id, epoch_us(hour_at - $start::TIMESTAMPTZ) // $step_us::BIGINT AS step,
+SELECT template_id,
+  (epoch_us(hour_at) - epoch_us($start::TIMESTAMPTZ)) // $step_us::BIGINT AS step,
   sum(runs)::BIGINT AS runs
 FROM facts WHERE list_contains($templates::VARCHAR[], template_id) GROUP BY ALL
 """
@@ -260,9 +271,8 @@ class _Asked:
         self._store = store
         is_of_user = filters.user is not None
         self._parts = {"gold": _GOLD[is_of_user], "live": _LIVE, "bucket": BUCKET_SQL}
-        self._parts["facts"] = _FACTS.format(
-            names=_NAMES[is_of_user], gold=_gold_facts(is_of_user), live=_LIVE
-        )
+        self._parts["names"] = _NAMES[is_of_user]
+        self._parts["facts"] = _FACTS.format(gold=_gold_facts(is_of_user), live=_LIVE)
         self._params = {
             "start": coverage.start,
             "end": coverage.end,
@@ -294,6 +304,8 @@ class _Asked:
         wanted = {"templates": templates}
         for row in self._store.read(TEMPLATES_SQL, **wanted).to_pylist():
             found[row.pop("template_id")] |= row
+        for row in self.read(NAMES_SQL, params=wanted):
+            found[row["template_id"]]["user_names"] = row["user_names"]
         for row in self.read(QUANTILE_SQL, params=wanted):
             found[row["template_id"]] |= {
                 "p50_ms": _middle(row["p50"]),
@@ -315,7 +327,7 @@ def _middle(bucket: int | None) -> float | None:
 
 
 def _workload(row: dict[str, Any], extra: dict[str, Any]) -> Workload:
-    names = row["user_names"] or []
+    names = extra.get("user_names") or []
     named = row["named"] or 0
     return Workload(
         template_id=row["template_id"] or None,

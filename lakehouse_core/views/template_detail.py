@@ -73,10 +73,14 @@ def show_template(
             f"Template {template_id!r} did not run in {page.window.phrase}: choose a longer window."
         )
     total = page.rows[0]
-    per_engine = [
-        list_workloads(store, replace(one, engine=engine), clock, limit=1).rows
-        for engine in total.engines
-    ]
+    per_engine = (
+        [page.rows]
+        if len(total.engines) == 1
+        else [
+            list_workloads(store, replace(one, engine=engine), clock, limit=1).rows
+            for engine in total.engines
+        ]
+    )
     sample = store.read(
         SAMPLE_SQL, template=template_id, start=page.window.start, end=page.window.end
     )

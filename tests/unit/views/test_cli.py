@@ -219,11 +219,12 @@ def test_statements_not_understood_are_counted_by_reason(
 
 def test_streams_shows_what_flink_jobs_committed(read: Callable[..., Any], place: Place) -> None:
     store = open_store(load_config(environ=place.environ).config, role="writer")
+    now = utc_now()
     try:
         commits = [
             snapshot_commit(
                 table_id="lake.demo.events",
-                committed_at=utc_now() - timedelta(seconds=seconds),
+                committed_at=now - timedelta(seconds=seconds),
                 flink_job_id="a" * 32,
                 flink_checkpoint_id=100 - seconds,
             )

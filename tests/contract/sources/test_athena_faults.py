@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from lakehouse_core.store.owner import OwnerStore
 
+pytestmark = pytest.mark.slow
+
 QUERY = "00000000-0000-4000-8000-{:012}"
 
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tests.contract.sources.worlds import World
 
 
+pytestmark = pytest.mark.slow
+
+
 def collect(world: World, store: OwnerStore) -> CollectReport:
     return run_once(world.source(), store, lambda: NOW, timeout=timedelta(minutes=1))
 
@@ -171,7 +174,6 @@ def test_it_fills_the_tables_it_says_it_fills(world: World) -> None:
     assert filled <= set(source.capabilities.tables) <= set(TABLES)
 
 
-@pytest.mark.slow
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_batches_in_any_order_and_any_number_give_the_same_totals(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     Fault = Callable[[str, BaseHTTPRequestHandler], bool]
 
+pytestmark = pytest.mark.slow
+
 JOB = f"{7:032x}"
 OTHER = f"{8:032x}"
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     Fault = Callable[[str, BaseHTTPRequestHandler], bool]
 
+pytestmark = pytest.mark.slow
+
 OPERATION = "SparkConnect_OperationTag_User_ana_Session_s_Operation_op-1"
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     Fault = Callable[[str, BaseHTTPRequestHandler], bool]
 
+pytestmark = pytest.mark.slow
+
 QUERY = "20261116_000000_{:05}_world"
 
 

@@ -7,6 +7,7 @@ operations has grown while queries never paused; running queries finish on the o
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +17,14 @@ from lakehouse_core.domain.errors import EngineUnavailableError, QueryCancelledE
 from lakehouse_core.engines.duckdb.instance import MAX_LOG_ENTRIES, Instance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from lakehouse_core.engines.duckdb.instance import Slot
 
 OpenInstance = Callable[[], Instance]
+
+INTERRUPT_EVERY_SECONDS = 0.05
+GIVE_UP_AFTER_SECONDS = 30.0
 
 
 @dataclass(eq=False, slots=True)
@@ -85,16 +89,13 @@ class Pool:
         finally:
             with self._changed:
                 ticket.running_on = None
+                self._changed.notify_all()
 
     def cancel(self, name: str) -> bool:
-        """Cancel the queries of an id; False when there is none."""
+        """Cancel the queries of an id and wait until they stop; False when there is none."""
         with self._changed:
             found = [ticket for ticket in self._tickets if name in ticket.names]
-            for ticket in found:
-                ticket.is_cancelled = True
-                if ticket.running_on is not None:
-                    ticket.running_on.interrupt()
-            self._changed.notify_all()
+            self._stop(found)
         return bool(found)
 
     def retire(self, slot: Slot) -> None:
@@ -112,15 +113,24 @@ class Pool:
         """Stop what runs, wait for it, release everything."""
         with self._changed:
             self._is_closed = True
-            for ticket in self._tickets:
-                ticket.is_cancelled = True
-                if ticket.running_on is not None:
-                    ticket.running_on.interrupt()
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: not self._tickets, timeout=30)
+            self._stop(self._tickets)
+            self._changed.wait_for(lambda: not self._tickets, GIVE_UP_AFTER_SECONDS)
             if self._current is not None:
                 self._current.instance.close()
                 self._current = None
+
+    def _stop(self, tickets: Collection[Ticket]) -> None:
+        """Interrupt until nothing runs: DuckDB forgets an interrupt when a statement begins."""
+        for ticket in tickets:
+            ticket.is_cancelled = True
+        self._changed.notify_all()
+        deadline = time.monotonic() + GIVE_UP_AFTER_SECONDS
+        while running := [one.running_on for one in tickets if one.running_on is not None]:
+            if time.monotonic() > deadline:
+                break
+            for slot in running:
+                slot.interrupt()
+            self._changed.wait(INTERRUPT_EVERY_SECONDS)
 
     def _take(self, ticket: Ticket) -> tuple[_Generation, Slot]:
         with self._changed:

@@ -8,6 +8,7 @@ import time
 from hashlib import sha512
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
 
 from lakehouse_core.domain.errors import (
@@ -16,6 +17,7 @@ from lakehouse_core.domain.errors import (
     QueryFailedError,
 )
 from lakehouse_core.engines.base import Statement
+from lakehouse_core.engines.duckdb.pool import Ticket
 from lakehouse_core.engines.registry import open_engine
 from tests.contract.engines.tables import ROWS, Table, create_table
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from lakehouse_core.config import Config
     from lakehouse_core.engines.base import Engine
+    from lakehouse_core.engines.duckdb.pool import Pool
 
 pytestmark = pytest.mark.duckdb
 
@@ -152,6 +155,30 @@ def test_a_query_that_waits_can_be_cancelled_and_the_next_one_runs(
     assert isinstance(outcomes["first"], QueryCancelledError)
     assert {line["status"] for line in journal(config)} == {"cancelled"}
     assert ask(engine, "SELECT 1 AS one").rows.to_pylist() == [{"one": 1}]
+
+
+def test_a_query_cancelled_just_before_its_statement_begins_stops(engine: Engine) -> None:
+    pool: Pool = engine._pool  # type: ignore[attr-defined]
+    ticket = Ticket(frozenset({"early"}))
+    about_to_begin = threading.Event()
+    outcome: list[Exception] = []
+
+    def run() -> None:
+        with pool.slot(ticket) as slot, pool.running(ticket, slot):
+            about_to_begin.set()
+            wait_until(lambda: ticket.is_cancelled)
+            try:
+                slot.run(ENDLESS)
+            except duckdb.InterruptException as error:
+                outcome.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    assert about_to_begin.wait(DEADLINE_SECONDS)
+    assert engine.cancel("early")
+    thread.join(DEADLINE_SECONDS)
+
+    assert len(outcome) == 1
 
 
 def test_names_have_no_case(engine: Engine, table: Table) -> None:

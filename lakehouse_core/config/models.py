@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,14 +22,17 @@ from lakehouse_core.config.types import (
     Count,
     FilePath,
     Float,
+    Hours,
     Int,
     Name,
     Port,
+    Price,
     SecretRef,
     SettingText,
     Text,
 )
 from lakehouse_core.config.units import ByteSize, Duration, Interval
+from lakehouse_core.domain.maintenance import Kind
 
 
 class Section(BaseModel):
@@ -358,6 +362,64 @@ class HealthConfig(Section):
         }
 
 
+class MaintenancePolicy(Section):
+    """Kinds of maintenance that need no human on some tables, within a window and a budget."""
+
+    kinds: Annotated[tuple[Kind, ...], Field(min_length=1)]
+    tables: Annotated[tuple[Text, ...], Field(min_length=1)]  # globs of table ids
+    window: Hours | None = None
+    max_bytes: ByteSize | None = None  # of one action
+
+
+class MaintenanceConfig(Section):
+    """How tables are cared for, and what must never happen.
+
+    Attributes:
+        every: how often approved work is looked for.
+        recommend_every: how often tables are looked at for proposals.
+        evidence_window: whose queries count as evidence.
+        expires_after: how long a proposal stands.
+        four_eyes: whoever proposed an action by hand may not approve it.
+        quiet_period: partitions written within it are left alone.
+        max_running: actions at a time, over all tables.
+        bytes_per_day: what may be rewritten within a day, over all tables.
+        max_attempts: how often an action is tried when it meets writers.
+        keep_snapshots: snapshots younger than this are never expired.
+        min_snapshots: that many are always kept.
+        orphan_age: younger files are never removed; at least 24 h.
+        target_file_bytes: size of rewritten files, where the table does not say.
+        min_difference: a smaller gain than this share is not worth a proposal.
+        lease: how long a silent holder keeps a table.
+    """
+
+    enabled: bool = True
+    every: Interval = timedelta(seconds=5)
+    recommend_every: Interval = timedelta(minutes=2)
+    evidence_window: Interval = timedelta(days=30)
+    expires_after: Interval = timedelta(days=7)
+    four_eyes: bool = False
+    quiet_period: Duration = timedelta(minutes=10)
+    max_running: Count = 1
+    bytes_per_day: ByteSize = 500 * 2**30
+    max_attempts: Count = 3
+    timeout: Interval = timedelta(hours=2)
+    keep_snapshots: Interval = timedelta(days=5)
+    min_snapshots: Count = 5
+    orphan_age: Annotated[Interval, Field(ge=timedelta(hours=24))] = timedelta(hours=72)
+    target_file_bytes: ByteSize = 128 * 2**20
+    min_difference: Annotated[Float, Field(ge=0, le=1)] = 0.10
+    lease: Interval = timedelta(minutes=2)
+    policies: tuple[MaintenancePolicy, ...] = ()
+
+
+class PricesConfig(Section):
+    """List prices in USD that predictions are computed with; None: not priced."""
+
+    core_hour: Price | None = Decimal("0.05")
+    tb_scanned: dict[Name, Price] = {}  # per engine that bills by bytes
+    gb_month: Price | None = Decimal("0.023")
+
+
 class GatewayConfig(Section):
     """Where the gateway listens, and what it takes from engines that push their events."""
 
@@ -403,6 +465,8 @@ class Config(Section):
     spark: SparkJobsConfig = SparkJobsConfig()
     pipeline: PipelineConfig = PipelineConfig()
     health: HealthConfig = HealthConfig()
+    maintenance: MaintenanceConfig = MaintenanceConfig()
+    prices: PricesConfig = PricesConfig()
     gateway: GatewayConfig = GatewayConfig()
     ui: UiConfig = UiConfig()
     demo: DemoConfig = DemoConfig()

@@ -6,6 +6,7 @@ empty path would mean the home folder itself. Both are refused here, once, for e
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
@@ -56,6 +57,15 @@ Int = Annotated[int, BeforeValidator(_refuse_bool)]
 Float = Annotated[float, BeforeValidator(_refuse_bool), Field(allow_inf_nan=False)]
 Count = Annotated[int, BeforeValidator(_refuse_bool), Field(ge=1)]
 Port = Annotated[int, BeforeValidator(_refuse_bool), Field(ge=1, le=65_535)]
+# Written as text, money has the digits that were written; a float has not.
+Price = Annotated[
+    Decimal, BeforeValidator(_refuse_bool), Field(ge=0, max_digits=18, decimal_places=9)
+]
+# Of a day in UTC, e.g. 22:00-04:00.
+Hours = Annotated[
+    str,
+    StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$"),
+]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 # Names end up in file names, metric labels, SQL and override variables: one spelling fits all.
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*([_-][a-z0-9]+)*$")]

@@ -172,6 +172,11 @@ TABLES: dict[str, StoreTable] = {
         ),
         StoreTable("commit_hour", ("hour_at", "table_id"), retention_time="hour_at"),
         StoreTable("template_table", ("template_id", "table_name")),
+        StoreTable("action", ("action_id",), revision="revision"),
+        StoreTable("decision_request", ("request_id",)),
+        StoreTable("audit", ("seq",)),
+        StoreTable("table_lease", ("table_id", "token")),
+        StoreTable("savings", ("action_id", "engine_id", "template_id")),
         StoreTable("watermark", ("source",)),
         StoreTable(
             "dead_letter", ("source", "letter_id"), retention_time="seen_at", noise=("seen_at",)

@@ -39,9 +39,10 @@ WHERE ($$since::TIMESTAMPTZ IS NULL OR $changed >= $$since::TIMESTAMPTZ)""")
 _DIGEST = Template("SELECT count(*) AS rows, bit_xor($hash) AS digest $source")
 _HASHES = Template("SELECT $hash AS row_hash, $changed AS changed_at $source")
 _BY_HASH = Template(
-    "SELECT $columns, $hash AS row_hash $source AND $hash IN (SELECT unnest($$hashes::UBIGINT[]))"
+    "SELECT $columns$added, $hash AS row_hash $source "
+    "AND $hash IN (SELECT unnest($$hashes::UBIGINT[]))"
 )
-_BY_CHUNK = Template("""SELECT $columns, $hash AS row_hash $source
+_BY_CHUNK = Template("""SELECT $columns$added, $hash AS row_hash $source
 AND hash($key) % $$chunks::UBIGINT = $$chunk::UBIGINT""")
 
 
@@ -54,13 +55,22 @@ class Exported:
         key: columns whose hash spreads the rows over chunks.
         day: the time whose day the rows are partitioned by.
         changed: the time that moves when a row changes; None: all rows are looked at.
+        added: SQL of columns that are exported beside the table's own.
     """
 
     name: str
     key: tuple[str, ...]
     day: str
     changed: str | None = None
+    added: str = ""
 
+
+# As `spark_jobs.pipeline.texts.text_id` has it: hashing texts here costs a fraction of what it
+# costs there.
+_TEXT_ID = """,
+CASE WHEN sql_text <> '' AND dialect IS NOT NULL THEN left(sha256(concat_ws(chr(31),
+  sql_text, dialect, coalesce(default_catalog, ''), coalesce(default_namespace, ''))), 32)
+END AS text_id"""
 
 EXPORTED = (
     Exported(
@@ -68,6 +78,7 @@ EXPORTED = (
         key=("engine_id", "query_id"),
         day="submitted_at",
         changed="collected_at",
+        added=_TEXT_ID,
     ),
     Exported(name="snapshot_commit", key=("table_id", "snapshot_id"), day="committed_at"),
 )
@@ -202,6 +213,7 @@ def _sql(template: Template, table: Exported) -> str:
     source = _SINCE.substitute(table=identifier(table.name), changed=changed)
     return template.substitute(
         columns=", ".join(columns),
+        added=table.added,
         hash=f"hash({', '.join(columns)})",
         key=", ".join(identifier(name) for name in table.key),
         changed=changed,

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from lakehouse_core.runtime.jobs import Progress
 
 MODULE = "spark_jobs.telemetry_pipeline"
-SMALL_ROWS = 200_000
+SMALL_ROWS = 50_000
+# Up to here compiling hot loops a second time costs more than it brings.
+SHORT_JVM_ROWS = 2_000_000
 ROWS_PER_PARTITION = 250_000
 MOST_PARTITIONS = 64
 # Few rows: compiling, adapting and spreading a plan costs more than running it.
@@ -96,8 +98,9 @@ def job_conf(config: Config, machine: Machine, rows: int) -> dict[str, str]:
     partitions = min(MOST_PARTITIONS, max(4, rows // ROWS_PER_PARTITION))
     own = {
         "spark.driver.memory": f"{config.spark.driver_memory // 2**20}m",
-        "spark.driver.extraJavaOptions": SHORT_JVM if is_small else LONG_JVM,
+        "spark.driver.extraJavaOptions": SHORT_JVM if rows <= SHORT_JVM_ROWS else LONG_JVM,
         "spark.sql.shuffle.partitions": str(partitions),
+        "spark.sql.autoBroadcastJoinThreshold": str(32 * 2**20),
         "spark.log.level": "ERROR",
     }
     return lake_conf(config, machine) | own | (FOR_FEW_ROWS if is_small else {}) | config.spark.conf

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 the name everybody knows it
 from pyspark.sql.functions import partitioning
 
 from spark_jobs.pipeline.lake import Layout, storable
+from spark_jobs.pipeline.texts import text_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from spark_jobs.pipeline.plan import Export
     from spark_jobs.pipeline.progress import Stage
 
-OWN = ("export_id", "exported_at")
+OWN = ("export_id", "exported_at", "text_id")
 
 
 def bronze_name(table: str) -> str:
@@ -68,14 +69,16 @@ def _arrived(lake: Lake, name: str) -> list[str]:
 
 
 def _read(lake: Lake, export: Export, files: tuple[str, ...]) -> DataFrame:
-    return (
-        storable(lake.spark.read.parquet(*files))
-        .withColumn("export_id", F.lit(export.id))
-        .withColumn("exported_at", F.lit(export.exported_at))
+    frame = storable(lake.spark.read.parquet(*files))
+    if "sql_text" in frame.columns and "text_id" not in frame.columns:
+        # Once, here: whoever comes later reads the id and leaves the texts alone.
+        frame = frame.withColumn("text_id", text_id(frame))
+    return frame.withColumns(
+        {"export_id": F.lit(export.id), "exported_at": F.lit(export.exported_at)}
     )
 
 
 def _append(lake: Lake, name: str, export: Export, frame: DataFrame) -> None:
     # Asked at every attempt: a commit of unknown outcome may have happened.
     if lake.read(name).where(F.col("export_id") == export.id).isEmpty():
-        lake.append(name, frame, **{"export-id": export.id})
+        lake.append(name, frame, properties={"export-id": export.id})

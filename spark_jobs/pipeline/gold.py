@@ -75,7 +75,6 @@ def offer_events(lake: Lake, scope: Scope) -> None:
     hours.createOrReplaceTempView("hour_events")
     for name in (SQL_TEXT, TEMPLATE, USAGE):
         lake.read(name).createOrReplaceTempView(name)
-    lake.spark.sql(gold_sql.FACTS).createOrReplaceTempView("facts")
 
 
 def offer_commits(lake: Lake, scope: Scope) -> None:

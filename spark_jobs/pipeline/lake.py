@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 the name everybody knows it by
 from pyspark.sql import types as T  # noqa: N812 as above
 
-from spark_jobs.pipeline.commit import Commits, conflict_in
-
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from spark_jobs.pipeline.commit import Commits
     from spark_jobs.pipeline.plan import Plan
 
 STATE = "lakehelm.pipeline.state"
@@ -28,7 +27,11 @@ PROPERTIES = {
     "format-version": "2",
     "write.format.default": "parquet",
     "write.parquet.compression-codec": "zstd",
+    "write.parquet.compression-level": "1",
     "write.target-file-size-bytes": str(128 * MIB),
+    # Row groups are what a scan is split by: a day of history shall keep several cores busy.
+    "write.parquet.row-group-size-bytes": str(16 * MIB),
+    "read.split.target-size": str(32 * MIB),
     "write.distribution-mode": "hash",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
@@ -41,6 +44,9 @@ PROPERTIES = {
     "write.delete.mode": "merge-on-read",
     "write.update.mode": "merge-on-read",
 }
+
+
+LONG_TEXTS = ("sql_text", "translated_sql", "error_message", "template")
 
 
 class SchemaChangeError(Exception):
@@ -93,10 +99,25 @@ class Lake:
                 table, lambda: self.sql(f"ALTER TABLE {table} ADD COLUMNS ({columns})")
             )
 
-    def append(self, name: str, frame: DataFrame, **properties: str) -> None:
-        """Append rows in one commit whose snapshot carries the properties."""
-        writer = frame.writeTo(self.full_name(name))
-        for key, value in {"run-id": self.plan.run_id, **properties}.items():
+    def append(
+        self,
+        name: str,
+        frame: DataFrame,
+        *,
+        spread: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Append rows in one commit whose snapshot carries the properties.
+
+        Args:
+            name: the table.
+            frame: the rows.
+            spread: they belong to many partitions, and are sorted out before they are written.
+            properties: for the snapshot's summary.
+        """
+        mode = "hash" if spread else "none"
+        writer = frame.writeTo(self.full_name(name)).option("distribution-mode", mode)
+        for key, value in {"run-id": self.plan.run_id, **(properties or {})}.items():
             writer = writer.option(f"snapshot-property.lakehelm.{key}", value)
         writer.append()
 
@@ -121,14 +142,20 @@ class Lake:
         table = self.full_name(layout.name)
         self.sql(f"CREATE NAMESPACE IF NOT EXISTS {self.plan.catalog}.{self.plan.namespace}")
         writer = frame.limit(0).writeTo(table).using("iceberg")
-        for key, value in PROPERTIES.items():
+        # Nobody prunes files by the bounds of a long text.
+        unbounded = {
+            f"write.metadata.metrics.column.{name}": "counts"
+            for name in LONG_TEXTS
+            if name in frame.columns
+        }
+        for key, value in (PROPERTIES | unbounded).items():
             writer = writer.tableProperty(key, value)
         if layout.partition:
             writer = writer.partitionedBy(*layout.partition)
         try:
             writer.create()
-        except Exception as error:
-            if conflict_in(error) is None and not self.exists(layout.name):
+        except Exception:
+            if not self.exists(layout.name):  # else another run was faster
                 raise
 
 

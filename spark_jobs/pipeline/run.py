@@ -65,10 +65,10 @@ class _Run:
     def _events(self, ids: tuple[str, ...]) -> None:
         events = silver.events_of(self.lake, ids)
         with self.progress.stage("texts") as stage:
-            texts.learn(self.lake, events, stage)
+            texts.learn(self.lake, events, ids, stage)
         with self.progress.stage("silver") as stage:
             days = silver.days_of(self.lake, ids, events)
-            silver.merge_events(self.lake, events, days, stage)
+            silver.merge_events(self.lake, events, days, stage, has_many=len(ids) > 1)
             hours = silver.touched(self.lake, ids, days, stage)
         if hours:
             scope = gold.Scope(tuple(hours))

@@ -20,7 +20,8 @@ SETTINGS = {
     # A batch of texts in Python: few enough rows that megabytes of SQL each do no harm.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
     "spark.sql.execution.arrow.maxBytesPerBatch": "16MB",
-    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    # By default sets and percentiles are sorted for once a task has more than 128 groups.
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "50000",
     # Iceberg reads Parquet time stamps as they are; no session's calendar shall change them.
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }

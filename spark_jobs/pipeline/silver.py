@@ -18,7 +18,7 @@ from pyspark.sql.window import Window
 
 from spark_jobs.pipeline import bronze
 from spark_jobs.pipeline.lake import Layout
-from spark_jobs.pipeline.texts import SQL_TEXT, text_id
+from spark_jobs.pipeline.texts import SQL_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,12 +35,12 @@ _DAY = timedelta(days=1)
 
 
 def events_of(lake: Lake, exports: tuple[str, ...]) -> DataFrame:
-    """The events of some exports with the ids of their texts."""
+    """The events of some exports."""
     frame = bronze.rows_of(lake, EVENT, exports)
     for name in _DEFAULTS:
         if name not in frame.columns:  # an older store exports none
             frame = frame.withColumn(name, F.lit(None).cast("string"))
-    return frame.withColumn("text_id", text_id())
+    return frame
 
 
 def days_of(lake: Lake, exports: tuple[str, ...], events: DataFrame) -> list[date]:
@@ -52,13 +52,28 @@ def days_of(lake: Lake, exports: tuple[str, ...], events: DataFrame) -> list[dat
     return sorted(row[0] for row in days)
 
 
-def merge_events(lake: Lake, events: DataFrame, days: Sequence[date], stage: Stage) -> None:
-    """Bring the events into the silver table."""
-    order = ("revision", "export_id", "collected_at")
-    newest = _newest(events.drop("sql_text"), ("engine_id", "query_id"), order)
-    batch = _with_superseded(_understood(lake, newest), events)
+def merge_events(
+    lake: Lake, events: DataFrame, days: Sequence[date], stage: Stage, *, has_many: bool
+) -> None:
+    """Bring the events, of one export or of many, into the silver table."""
+    newest = events.drop("sql_text")
+    if has_many:  # within one export every query comes once
+        order = ("revision", "export_id", "collected_at")
+        newest = _newest(newest, ("engine_id", "query_id"), order)
+    batch = _understood(lake, newest).withColumns(
+        {"moved_from": F.lit(None).cast("timestamp"), "superseded_by": F.lit(None).cast("string")}
+    )
     lake.prepare(Layout(EVENT, (partitioning.days("submitted_at"),), OWN), batch)
-    lake.commits.run(lake.full_name(EVENT), lambda: _merge_events(lake, batch, days))
+
+    def write() -> None:
+        whole = _with_superseded(lake, batch, events, days)
+        if _has_none(lake, days):
+            fresh = whole.where(F.col("status").isNotNull())  # a mark has nothing to supersede
+            lake.append(EVENT, fresh, spread=True)
+        else:
+            _merge_events(lake, whole, days)
+
+    lake.commits.run(lake.full_name(EVENT), write)
     stage.tables.append(EVENT)
 
 
@@ -140,27 +155,35 @@ def _merge_events(lake: Lake, batch: DataFrame, days: Sequence[date]) -> None:
     merge.whenNotMatched(~is_gone).insertAll().merge()
 
 
-def _with_superseded(newest: DataFrame, events: DataFrame) -> DataFrame:
+def _has_none(lake: Lake, days: Sequence[date]) -> bool:
+    """Whether silver has no query of these days yet: then there is nothing to compare with."""
+    moment = F.col("submitted_at")
+    return lake.read(EVENT).where(within(moment, _with_neighbours(days))).isEmpty()
+
+
+def _with_superseded(
+    lake: Lake, batch: DataFrame, events: DataFrame, days: Sequence[date]
+) -> DataFrame:
     """Also a mark for each row that stood for one of these queries before its engine named it.
 
     The gateway reports a query under its own id first; the store folds that row into the engine's
-    as soon as both are known, and never exports it again.
+    as soon as both are known, and never exports it again. Few rows are of that kind at any time.
     """
-    is_named = F.col("gateway_id").isNotNull() & (F.col("gateway_id") != F.col("query_id"))
-    named = events.where(is_named).groupBy("engine_id", F.col("gateway_id").alias("own_id"))
-    marks = named.agg(
-        F.min("query_id").alias("superseded_by"), F.max("export_id").alias("export_id")
-    ).withColumnRenamed("own_id", "query_id")
-    keys = marks.select("engine_id", "query_id")
-    kept = newest.join(keys, ["engine_id", "query_id"], "left_anti").withColumns(
-        {
-            "moved_from": F.lit(None).cast("timestamp"),
-            "superseded_by": F.lit(None).cast("string"),
-        }
+    silver = lake.read(EVENT).where(within(F.col("submitted_at"), _with_neighbours(days)))
+    key, is_own = ["engine_id", "gateway_id"], F.col("gateway_id") == F.col("query_id")
+    own = silver.where(is_own).select(*key).union(events.where(is_own).select(*key)).distinct()
+    named = events.where(F.col("gateway_id") != F.col("query_id"))
+    marks = (
+        named.join(F.broadcast(own), key, "left_semi")
+        .groupBy("engine_id", F.col("gateway_id").alias("own_id"))
+        .agg(F.min("query_id").alias("superseded_by"), F.max("export_id").alias("export_id"))
+        .withColumnRenamed("own_id", "query_id")
     )
+    gone = F.broadcast(marks.select("engine_id", "query_id"))
+    kept = batch.join(gone, ["engine_id", "query_id"], "left_anti")
     blank = {
         one.name: F.lit(None).cast(one.dataType)
-        for one in kept.schema
+        for one in batch.schema
         if one.name not in marks.columns
     }
     return kept.unionByName(marks.withColumns(blank))

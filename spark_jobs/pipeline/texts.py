@@ -1,10 +1,10 @@
 """Texts: each distinct statement is parsed once, ever, not once per event.
 
-Three tables come out. `sql_text` has one row per distinct (text, dialect, defaults), with its
-template and the literals of its conditions. Texts of one template under one dialect and one set of
-defaults use the same tables and columns: such a *shape* has one row in `query_template` and its
-columns in `column_usage`. A text is known once it is in `sql_text`, which is written last; the
-other two take only shapes they lack, so a killed run is simply done again.
+`sql_text` has one row per distinct (text, dialect, defaults), with its template and the literals of
+its conditions. Texts of one template under one dialect and one set of defaults use the same tables
+and columns: such a *shape* has one row in `query_template` and its columns in `column_usage`, both
+made from the texts that brought it, and only for shapes they lack, so a killed run is simply done
+again.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ _ANSWER = pa.schema([*columnar.NESTED, *(pa.field(name, pa.string()) for name in
 _OF_SHAPE = ("template", "tables", "usage")
 
 
-def text_id() -> Column:
+def text_id(events: DataFrame) -> Column:
     """The id of an event's text under its dialect and defaults; NULL when it has none."""
-    parts = [F.coalesce(F.col(name), F.lit("")) for name in IDENTITY]
+    known = [name for name in IDENTITY if name in events.columns]  # an older store has no defaults
+    parts = [F.coalesce(F.col(name), F.lit("")) for name in known]
     digest = F.substring(F.sha2(F.concat_ws(_SEPARATOR, *parts), 256), 1, _ID_LENGTH)
     is_readable = (F.col("sql_text") != "") & F.col("dialect").isNotNull()
     return F.when(is_readable, digest)
@@ -50,40 +51,53 @@ def shape_id() -> Column:
     return F.substring(F.sha2(F.concat_ws(_SEPARATOR, *parts), 256), 1, _ID_LENGTH)
 
 
-def learn(lake: Lake, events: DataFrame, stage: Stage) -> None:
+def learn(lake: Lake, events: DataFrame, exports: tuple[str, ...], stage: Stage) -> None:
     """Parse the texts of these events that nobody has parsed, and write down what they say."""
-    candidates = events.where(F.col("text_id").isNotNull()).select("text_id", *IDENTITY)
-    if lake.exists(SQL_TEXT):
-        known = lake.read(SQL_TEXT).select("text_id")
-        candidates = candidates.join(known, "text_id", "left_anti")
-    fresh = candidates.dropDuplicates(["text_id"])
-    parsed = fresh.mapInArrow(_inspect, _schema()).withColumn("shape_id", shape_id()).persist()
-    try:
-        ((texts, unparsed),) = parsed.agg(F.count("*"), F.count("error")).collect()
-        stage.rows_in, stage.facts["unparsed"] = int(texts), int(unparsed)
-        if stage.rows_in or not lake.exists(SQL_TEXT):
-            _write(lake, parsed, stage)
-    finally:
-        parsed.unpersist()
 
+    def parsed() -> DataFrame:
+        answers = _unknown(lake, events).mapInArrow(_inspect, _schema())
+        return answers.withColumns({"shape_id": shape_id(), "learned_from": F.lit(exports[-1])})
 
-def _write(lake: Lake, parsed: DataFrame, stage: Stage) -> None:
-    shapes = parsed.where(F.col("usage").isNotNull()).dropDuplicates(["shape_id"])
-    usage = shapes.select("shape_id", "template_id", F.inline("usage"))
-    template = shapes.select(
-        *("shape_id", "template_id", "dialect", "default_catalog", "default_namespace"),
-        *("template", "statement_kind", "tables", "error", "reason"),
-    )
-    _append_new(lake, USAGE, usage)
-    _append_new(lake, TEMPLATE, template)
-    texts = parsed.select(
-        *("text_id", "template_id", "shape_id", *IDENTITY, "statement_kind", "error", "reason"),
-        "predicates",
-    )
-    lake.prepare(Layout(SQL_TEXT), texts)
-    lake.commits.run(lake.full_name(SQL_TEXT), lambda: _append_texts(lake, texts))
+    lake.prepare(Layout(SQL_TEXT), parsed())
+    # Asked anew at every attempt: a commit of unknown outcome may have made texts known.
+    lake.commits.run(lake.full_name(SQL_TEXT), lambda: lake.append(SQL_TEXT, parsed()))
+    _describe_shapes(lake, exports)
+    stage.tables = [SQL_TEXT, TEMPLATE, USAGE]
+    stage.rows_in, stage.facts["unparsed"] = _learned(lake, exports)
     stage.rows_out = stage.rows_in
-    stage.tables = [USAGE, TEMPLATE, SQL_TEXT]
+
+
+def _learned(lake: Lake, exports: tuple[str, ...]) -> tuple[int, int]:
+    """How many texts these exports brought, and how many of them do not parse."""
+    mine = lake.read(SQL_TEXT).where(F.col("learned_from").between(exports[0], exports[-1]))
+    ((texts, unparsed),) = mine.agg(F.count("*"), F.count("error")).collect()
+    return int(texts), int(unparsed)
+
+
+def _unknown(lake: Lake, events: DataFrame) -> DataFrame:
+    """Each text that is not in `sql_text`, once.
+
+    The ids are counted before a text is touched: of each id one event is chosen by a number, which
+    Spark aggregates without sorting, and only the chosen events give their text. They are spread
+    anew, so that every core parses its share.
+    """
+    number = F.xxhash64("engine_id", "query_id", "export_id")
+    readable = events.where(F.col("text_id").isNotNull())
+    chosen = readable.groupBy("text_id").agg(F.min(number).alias("number"))
+    if lake.exists(SQL_TEXT):
+        chosen = chosen.join(lake.read(SQL_TEXT).select("text_id"), "text_id", "left_anti")
+    mine = readable.withColumn("number", number).select("text_id", "number", *IDENTITY)
+    texts = mine.join(chosen, ["text_id", "number"], "left_semi").drop("number")
+    return texts.repartition("text_id")
+
+
+def _describe_shapes(lake: Lake, exports: tuple[str, ...]) -> None:
+    """Write down tables and columns of the shapes that these exports brought."""
+    mine = lake.read(SQL_TEXT).where(F.col("learned_from").between(exports[0], exports[-1]))
+    shapes = mine.where(F.col("usage").isNotNull()).dropDuplicates(["shape_id"])
+    _append_new(lake, USAGE, shapes.select("shape_id", "template_id", F.inline("usage")))
+    columns = ("shape_id", "template_id", *IDENTITY[1:], "template", "statement_kind", "tables")
+    _append_new(lake, TEMPLATE, shapes.select(*columns, "error", "reason"))
 
 
 def _append_new(lake: Lake, name: str, rows: DataFrame) -> None:
@@ -94,11 +108,6 @@ def _append_new(lake: Lake, name: str, rows: DataFrame) -> None:
         lake.append(name, rows.join(F.broadcast(known), "shape_id", "left_anti").coalesce(1))
 
     lake.commits.run(lake.full_name(name), write)
-
-
-def _append_texts(lake: Lake, texts: DataFrame) -> None:
-    known = lake.read(SQL_TEXT).select("text_id")
-    lake.append(SQL_TEXT, texts.join(known, "text_id", "left_anti"))
 
 
 def _schema() -> T.StructType:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import warnings
 from typing import TYPE_CHECKING, Protocol
 
@@ -41,14 +40,18 @@ def spark(
     from spark_jobs.pipeline.plan import Plan  # noqa: PLC0415 needs pyspark
     from spark_jobs.pipeline.session import open_session  # noqa: PLC0415 as above
 
-    os.environ.update(spark_environment(spark_java))
     (lake_config.home / "run" / "spark-tmp").mkdir(parents=True, exist_ok=True)
     conf = job_conf(lake_config, machine, rows=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PySpark's own
-        session = open_session(Plan(run_id="tests", catalog="lake", namespace="ops", conf=conf))
-    yield session
-    session.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in spark_environment(spark_java).items():
+            patch.setenv(name, value)
+        # A Connect client of an earlier test would turn every function into one of Connect.
+        patch.delenv("SPARK_CONNECT_MODE_ENABLED", raising=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PySpark's own
+            session = open_session(Plan(run_id="tests", catalog="lake", namespace="ops", conf=conf))
+        yield session
+        session.stop()
 
 
 @pytest.fixture

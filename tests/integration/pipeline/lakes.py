@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from lakehouse_core.store.owner import OwnerStore
 
 # Which export brought a row says nothing about what it says.
-ABOUT_THE_WAY = ("export_id", "exported_at")
+ABOUT_THE_WAY = ("export_id", "exported_at", "learned_from")
+# Of the texts of a shape whichever came first in its batch tells of the shape.
+TOLD_BY_ONE = {"sql_text": ("template", "tables", "usage")}
 
 
 @dataclass
@@ -81,10 +83,17 @@ class Pipeline:
         found = {}
         for name in sorted(read_state(self.config).tables):
             table = self.rows(name)
-            kept = table.drop_columns([n for n in leave_out if n in table.column_names])
+            left = {*leave_out, *(TOLD_BY_ONE.get(name, ()) if leave_out else ())}
+            kept = table.drop_columns([n for n in left if n in table.column_names])
             lines = sorted(repr(row) for row in kept.to_pylist())
             found[name] = hashlib.sha256("\n".join(lines).encode()).hexdigest()
         return found
+
+    def files(self, name: str) -> int:
+        """How many data and delete files a table has."""
+        current = read_state(self.config).tables[name].current
+        summary = current.summary if current else {}
+        return sum(int(summary.get(f"total-{kind}-files", 0)) for kind in ("data", "delete"))
 
     def snapshots(self) -> dict[str, str]:
         """Where every table's metadata is: a commit moves it."""

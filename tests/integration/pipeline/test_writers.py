@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lakehouse_core.pipeline.state import read_state
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -153,3 +155,28 @@ def test_columns_are_added_and_never_lost_or_retyped(pipeline: Pipeline, tmp_pat
     with pytest.raises(SchemaChangeError, match=r"bytes_scanned \(bigint in the table, string"):
         pipeline.run_plan(plan_with(pipeline, tmp_path, "4", retyped))
     assert pipeline.snapshots() == before
+
+
+def test_care_puts_small_files_together_and_changes_no_row(pipeline: Pipeline) -> None:
+    from tests.factories import query_event  # noqa: PLC0415
+
+    for number in range(3):
+        pipeline.add(query_event(query_id=f"q{number}", sql_text=f"SELECT a + {number}"))
+        pipeline.run()
+    pipeline.add(query_event(query_id="q0", bytes_scanned=2**40, sql_text="SELECT a + 0"))
+    pipeline.run()
+    content, files = pipeline.content(()), pipeline.files("query_event")
+    assert files > 3  # one per run, and a delete file
+    grown = ["query_event", "query_event_bronze", "sql_text"]
+    document = pipeline.plans[-1] | {
+        "run_id": "care",
+        "exports": [],
+        "after": "9",
+        "care": {"compact": grown, "expire": grown, "min_files": 2, "keep_snapshots": 1,
+                 "keep_hours": 0},
+    }  # fmt: skip
+    report = pipeline.run_plan(document)
+    assert report["stages"][-1]["facts"] == {"compacted": grown, "expired": grown}
+    assert pipeline.files("query_event") == pipeline.files("sql_text") == 1
+    assert pipeline.content(()) == content
+    assert len(read_state(pipeline.config).tables["sql_text"].snapshots) == 1

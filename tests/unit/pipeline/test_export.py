@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ class Yard:
         self.landing = Landing(folder / "landing")
         self.last: Export | None = None
         self.minutes = 0
+        self.text_ids: dict[str, str | None] = {}
 
     def add(self, *events: QueryEvent) -> None:
         self.store.upsert("query_event", to_arrow("query_event", events))
@@ -50,6 +52,7 @@ class Yard:
         files = part.files if part else ()
         rows = [row for name in files for row in pq.read_table(folder / name).to_pylist()]
         assert part is None or part.rows == len(rows)
+        self.text_ids |= {row["query_id"]: row.pop("text_id") for row in rows}
         return rows
 
     def is_same(self) -> bool:
@@ -113,6 +116,19 @@ def test_without_its_memory_an_export_repeats_the_overlap_and_loses_nothing(yard
     yard.landing.known(yard.last.id, "query_event").unlink()
     yard.add(query_event(query_id="b", collected_at=NOW + timedelta(minutes=1)))
     assert sorted(row["query_id"] for row in yard.export()) == ["a", "b"]
+
+
+def test_equal_texts_under_equal_names_have_one_id(yard: Yard) -> None:
+    given = {"sql_text": "SELECT 1", "dialect": "trino", "default_catalog": "lake"}
+    yard.add(query_event(query_id="a", **given), query_event(query_id="b", **given))
+    yard.add(query_event(query_id="other", **given | {"default_catalog": "x"}))
+    yard.add(query_event(query_id="none", sql_text=None))
+    yard.export()
+    ids = yard.text_ids
+    assert ids["a"] == ids["b"] != ids["other"]
+    assert ids["none"] is None
+    text = "\x1f".join(("SELECT 1", "trino", "lake", ""))
+    assert ids["a"] == hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def test_many_rows_come_in_files_of_bounded_size(

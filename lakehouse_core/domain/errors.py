@@ -70,6 +70,10 @@ class MetadataUnreadableError(Terminal, CatalogError):
     """Raised when a metadata file, manifest list or manifest is missing or broken."""
 
 
+class MaintenanceError(LakehouseError):
+    """Raised when a maintenance action cannot be planned, run or recorded."""
+
+
 class EngineError(LakehouseError):
     """Raised when an engine refuses or fails a statement.
 

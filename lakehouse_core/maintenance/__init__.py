@@ -1,0 +1,1 @@
+"""Maintenance: what is planned, decided, carried out in PySpark, proven."""

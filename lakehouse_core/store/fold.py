@@ -27,7 +27,8 @@ _UNKNOWN = " "  # below every letter
 _FINAL = 3  # above every revision
 
 # Gateway ids of reports that know no other id, and those that an engine's id belongs to. Tables,
-# because DuckDB does not scan what is joined with an empty table.
+# because DuckDB does not scan what is joined with an empty table, as long as the stored side has no
+# condition of its own: those stand in the joins below.
 _WANTED = Template("""
 CREATE OR REPLACE TEMP TABLE merge_wanted AS
 SELECT _row, engine_id, gateway_id FROM $source WHERE query_id = gateway_id
@@ -46,8 +47,9 @@ WITH found AS (
     FROM merge_known
     UNION ALL
     SELECT stored.engine_id, stored.gateway_id, stored.query_id
-    FROM $table AS stored SEMI JOIN merge_wanted USING (engine_id, gateway_id)
-    WHERE stored.query_id <> stored.gateway_id
+    FROM $table AS stored SEMI JOIN merge_wanted AS wanted
+      ON stored.engine_id = wanted.engine_id AND stored.gateway_id = wanted.gateway_id
+      AND stored.query_id <> wanted.gateway_id
   ) GROUP BY ALL
 )
 SELECT _row, engine_id, query_id FROM $source WHERE query_id IS DISTINCT FROM gateway_id
@@ -72,8 +74,8 @@ _PROVISIONAL = Template("""
 CREATE OR REPLACE TEMP TABLE merge_provisional AS
 SELECT stored.rowid AS stored_id, known.engine_id, known.query_id
 FROM $table AS stored JOIN merge_known AS known
-  ON stored.engine_id = known.engine_id AND stored.gateway_id = known.gateway_id
-WHERE stored.query_id = stored.gateway_id
+  ON stored.engine_id = known.engine_id AND stored.query_id = known.gateway_id
+WHERE stored.gateway_id IS NOT DISTINCT FROM known.gateway_id
 """)
 
 # Queries with one new report and one stored row. Joined with stored rows below: a table, because

@@ -16,6 +16,15 @@ from typing import Any
 from lakehouse_core.domain.agent import AgentRun, AgentState, DeadLetter, Watermark
 from lakehouse_core.domain.engine import EngineProbe, ObservedState
 from lakehouse_core.domain.health import Contributor, HealthState, TableHealth
+from lakehouse_core.domain.maintenance import (
+    Action,
+    Change,
+    DecisionRequest,
+    Kind,
+    Plan,
+    Stage,
+    State,
+)
 from lakehouse_core.domain.query import EngineId, QueryEvent, QueryStatus, StatementKind
 from lakehouse_core.domain.table import MIB, LakeTable, SnapshotCommit, TableMetrics
 
@@ -256,3 +265,75 @@ def dead_letter(**given: Any) -> DeadLetter:
         "payload": "{",
     }
     return DeadLetter(**{**values, **given})
+
+
+def maintenance_plan(**given: Any) -> Plan:
+    """A compaction of `lake.demo.events`."""
+    values: dict[str, Any] = {
+        "kind": Kind.COMPACT,
+        "table_id": "lake.demo.events",
+        "table_uuid": "5d3f9a4e-0000-4000-8000-000000000001",
+        "base_snapshot_id": 1,
+        "stages": (
+            Stage(
+                name="compact",
+                procedure="compact_files",
+                arguments={"table": "`lake`.`demo`.`events`"},
+                call="CALL `lake`.system.rewrite_data_files(table => '`lake`.`demo`.`events`')",
+                estimate={"input_files": 336.0, "output_files": 1.0},
+            ),
+        ),
+        "preconditions": ("lease",),
+        "input_bytes": 64 * MIB,
+    }
+    return Plan(**{**values, **given})
+
+
+def action(**given: Any) -> Action:
+    """A proposal to compact `lake.demo.events`, made an hour ago; a new id each time."""
+    kind = given.get("kind", Kind.COMPACT)
+    table_id = given.get("table_id", "lake.demo.events")
+    values: dict[str, Any] = {
+        "action_id": unique("a") if "action_id" not in given else "",
+        "dedupe_key": f"{kind.value} {table_id}",
+        "revision": 0,
+        "kind": kind,
+        "table_id": table_id,
+        "state": State.PROPOSED,
+        "title": "Put 336 small files together",
+        "reason": "336 of 336 data files (100%) are smaller than 32MiB",
+        "evidence": (),
+        "evidence_at": NOW - timedelta(hours=1),
+        "predicted": (
+            Change(name="data_files", unit="files", before=336, after=1, low=1, high=2),
+            Change(name="score", unit="points", before=40.0, after=95.0),
+        ),
+        "risk": "Undo: roll back to the snapshot before.",
+        "plan": maintenance_plan(kind=kind, table_id=table_id),
+        "plan_hash": "ab" * 32,
+        "gain_usd_month": None,
+        "cost_usd": None,
+        "priority": 0.5,
+        "proposed_by": "lakehelm",
+        "proposed_at": NOW - timedelta(hours=1),
+        "updated_at": NOW - timedelta(hours=1),
+        "expires_at": NOW + timedelta(days=6),
+    }
+    return Action(**{**values, **given})
+
+
+def decision_request(**given: Any) -> DecisionRequest:
+    """Ana approves what she has just seen; a new id each time."""
+    values: dict[str, Any] = {
+        "request_id": unique("wish") if "request_id" not in given else "",
+        "asked_at": NOW,
+        "action_id": "a-1",
+        "verb": "approve",
+        "actor": "ana",
+        "reason": None,
+        "plan_hash": "ab" * 32,
+        "confirmation": None,
+        "until": None,
+        "state": "waiting",
+    }
+    return DecisionRequest(**{**values, **given})

@@ -14,6 +14,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
@@ -34,7 +35,7 @@ from lakehouse_core.store.serve import Servers, Tokens, address
 from lakehouse_core.store.spool import Spool, replay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -130,6 +131,23 @@ class OwnerStore:
         if self.spool.pending(table):
             self.replay_spool()
         return self._merge(table, prepared)
+
+    def upsert_together(self, batches_of: Mapping[str, pa.Table]) -> None:
+        """Upsert into several tables in one transaction: all of it, or nothing."""
+        prepared = {table: batches.prepare(table, rows) for table, rows in batches_of.items()}
+
+        def work(cursor: duckdb.DuckDBPyConnection) -> None:
+            for table, part in prepared.items():
+                cursor.register(_BATCH, part)
+                _run(cursor, merge_statements(spec_of(table), _BATCH))
+
+        self._in_turn(", ".join(prepared), work)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else of this process writes meanwhile: for what reads, checks, then writes."""
+        with self._writing:
+            yield
 
     def transact(self, table: str, statements: Sequence[str]) -> None:
         """Run statements that change one table, in one transaction, in turn with its upserts."""

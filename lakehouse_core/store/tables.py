@@ -173,7 +173,7 @@ TABLES: dict[str, StoreTable] = {
         StoreTable("commit_hour", ("hour_at", "table_id"), retention_time="hour_at"),
         StoreTable("template_table", ("template_id", "table_name")),
         StoreTable("action", ("action_id",), revision="revision"),
-        StoreTable("decision_request", ("request_id",)),
+        StoreTable("decision_request", ("request_id",), retention_time="asked_at"),
         StoreTable("audit", ("seq",)),
         StoreTable("table_lease", ("table_id", "token")),
         StoreTable("savings", ("action_id", "engine_id", "template_id")),

@@ -24,6 +24,7 @@ NEEDS_MORE = (
     "spark",
     "trino",
     "flink",
+    "rest",
     "snowflake",
     "lake",
     "stack",

@@ -62,7 +62,7 @@ def to_lake_table(table: TableName, reading: Reading, seen_at: datetime) -> Lake
 
 
 def to_unreadable(
-    table: TableName, location: str, error: str, before: LakeTable | None, seen_at: datetime
+    table: TableName, location: str | None, error: str, before: LakeTable | None, seen_at: datetime
 ) -> LakeTable:
     """A table whose metadata is missing or broken; what was known of it stays."""
     return replace(
@@ -79,7 +79,9 @@ def to_dropped(before: LakeTable, dropped_at: datetime) -> LakeTable:
     return replace(before, seen_at=dropped_at, dropped_at=dropped_at, error=None)
 
 
-def unreadable_letter(table_id: str, location: str, error: str, seen_at: datetime) -> DeadLetter:
+def unreadable_letter(
+    table_id: str, location: str | None, error: str, seen_at: datetime
+) -> DeadLetter:
     """A letter per table, metadata file and cause: the next sweep does not double it."""
     payload = {"table": table_id, "metadata_location": location, "error": error}
     return dead_letter(SOURCE, json.dumps(payload, ensure_ascii=False), error, seen_at)

@@ -20,7 +20,12 @@ from lakehouse_core.catalog.avro_reader import AvroReader
 from lakehouse_core.catalog.loader import open_catalog
 from lakehouse_core.domain.agent import Watermark
 from lakehouse_core.domain.clock import utc_now
-from lakehouse_core.domain.errors import CatalogError, SourceUnavailableError
+from lakehouse_core.domain.errors import (
+    CatalogError,
+    CatalogRefusedError,
+    SourceError,
+    SourceUnavailableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,6 +57,7 @@ class IcebergSource:
         clock: Clock = utc_now,
     ) -> None:
         self._avro = AvroReader()
+        self._catalogs = catalogs
         self._sweeps = [CatalogSweep(one, settings, self._avro, clock) for one in catalogs]
         self._settings = settings
         self._known = known
@@ -63,16 +69,19 @@ class IcebergSource:
         is_anew = since is not None and since.position != position
         known = self._known()
         newest = [one.latest_snapshot_at for one in known.values() if one.latest_snapshot_at]
-        problems = []
+        problems: list[CatalogError] = []
         for sweep in self._sweeps:
             try:
                 for batch in sweep.run(known, is_anew=is_anew):
                     newest += _commit_times(batch)
                     yield batch
             except CatalogError as error:
-                problems.append(str(error))
+                problems.append(error)
         if problems:
-            raise SourceUnavailableError("; ".join(problems))
+            told = "; ".join(map(str, problems))
+            # Trying again soon helps against silence, not against a refusal.
+            is_refused = all(isinstance(one, CatalogRefusedError) for one in problems)
+            raise SourceError(told) if is_refused else SourceUnavailableError(told)
         event_at = max(newest, default=None)
         yield Batch(
             watermark=Watermark(
@@ -81,8 +90,10 @@ class IcebergSource:
         )
 
     def close(self) -> None:
-        """Release DuckDB; the source may be used again."""
+        """Release DuckDB and the catalogs' connections; the source may be used again."""
         self._avro.close()
+        for catalog in self._catalogs:
+            catalog.close()
 
 
 def iceberg_source(config: Config, store: TelemetryStore, clock: Clock = utc_now) -> IcebergSource:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import structlog
+
 from collectors.base import Batch
 from collectors.iceberg.mapping import (
     to_commit,
@@ -16,7 +18,12 @@ from collectors.iceberg.mapping import (
 )
 from lakehouse_core.catalog.measure import measure
 from lakehouse_core.catalog.reader import TableReader
-from lakehouse_core.domain.errors import MetadataUnreadableError, TableGoneError
+from lakehouse_core.domain.errors import (
+    CatalogRefusedError,
+    MetadataUnreadableError,
+    TableGoneError,
+)
+from lakehouse_core.domain.table import join_name, split_name
 from lakehouse_core.health.amoro import amoro_score
 from lakehouse_core.store.rows import to_arrow
 
@@ -31,6 +38,8 @@ if TYPE_CHECKING:
     from lakehouse_core.domain.agent import DeadLetter
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.domain.table import LakeTable, SnapshotCommit, TableMetrics, TableName
+
+_log = structlog.get_logger(__name__)
 
 _MAX_COMMITS = 5_000  # after so many a batch is sent; the commits of one table stay together
 
@@ -79,8 +88,9 @@ class CatalogSweep:
         Raises:
             CatalogError: the catalog does not answer; batches already yielded stand.
         """
-        listed = self._catalog.tables()
-        names = {str(table) for table in listed}
+        survey = self._catalog.survey()
+        listed = survey.tables
+        names = {str(table) for table in (*listed, *survey.unreadable)}
         self._verified_at = {one: at for one, at in self._verified_at.items() if one in names}
         changes = Changes()
         for table, location in listed.items():
@@ -93,12 +103,18 @@ class CatalogSweep:
             ):
                 yield from changes.batches()
                 changes = Changes()
+        for table, reason in survey.unreadable.items():
+            before = known.get(str(table))
+            self._add_unreadable(table, None, reason, before.table if before else None, changes)
+        for namespace, reason in survey.closed.items():
+            _log.warning("namespace is closed to us", namespace=join_name(namespace), why=reason)
         changes.tables += [
             to_dropped(one.table, self._clock())
             for table_id, one in known.items()
             if one.table.catalog == self._catalog.name
             and one.table.dropped_at is None
             and table_id not in names
+            and not survey.hides(split_name(one.table.namespace))
         ]
         yield from changes.batches()
 
@@ -126,14 +142,25 @@ class CatalogSweep:
             if known is not None and known.dropped_at is None:
                 changes.tables.append(to_dropped(known, self._clock()))
             return
-        except MetadataUnreadableError as error:
-            reason = str(error)
-            if known is None or (known.error, known.metadata_location) != (reason, location):
-                now = self._clock()
-                changes.tables.append(to_unreadable(table, location, reason, known, now))
-                changes.letters.append(unreadable_letter(str(table), location, reason, now))
+        except (MetadataUnreadableError, CatalogRefusedError) as error:
+            self._add_unreadable(table, location, str(error), known, changes)
             return
         self._add(table, reading, before, changes)
+
+    def _add_unreadable(
+        self,
+        table: TableName,
+        location: str | None,
+        reason: str,
+        known: LakeTable | None,
+        changes: Changes,
+    ) -> None:
+        """Tell it once; `location` is None when the catalog does not say where the table is."""
+        location = location or (known.metadata_location if known else None)
+        if known is None or (known.error, known.metadata_location) != (reason, location):
+            now = self._clock()
+            changes.tables.append(to_unreadable(table, location, reason, known, now))
+            changes.letters.append(unreadable_letter(str(table), location, reason, now))
 
     def _add(
         self, table: TableName, reading: Reading, before: KnownTable | None, changes: Changes

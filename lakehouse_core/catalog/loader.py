@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.catalog.sqlite import SqliteLake
 from lakehouse_core.domain.table import TableName
@@ -11,14 +11,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lakehouse_core.catalog.port import LakeCatalog
-    from lakehouse_core.config.models import CatalogConfig, SqliteCatalog
+    from lakehouse_core.config.catalogs import CatalogConfig, RestCatalog, SqliteCatalog
 
 
 def _open_sqlite(name: str, config: SqliteCatalog) -> LakeCatalog:
     return SqliteLake(name, config.path, config.warehouse)
 
 
-LOADERS: Mapping[str, Callable[[str, CatalogConfig], LakeCatalog]] = {"sqlite": _open_sqlite}
+def _open_rest(name: str, config: RestCatalog) -> LakeCatalog:
+    from lakehouse_core.catalog.rest import RestLake  # noqa: PLC0415 an HTTP client
+
+    return RestLake(name, config)
+
+
+LOADERS: Mapping[str, Callable[[str, Any], LakeCatalog]] = {
+    "sqlite": _open_sqlite,
+    "rest": _open_rest,
+}
 
 
 def open_catalog(name: str, config: CatalogConfig) -> LakeCatalog:
@@ -36,6 +45,7 @@ def current_metadata_location(catalog: LakeCatalog, table: TableName | str) -> s
     Raises:
         TableGoneError: the catalog has no such table.
         CatalogUnavailableError: the catalog does not answer.
+        CatalogRefusedError: it does not let us read the table.
     """
     name = TableName.parse(table) if isinstance(table, str) else table
     return catalog.metadata_location(name)

@@ -11,6 +11,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from lakehouse_core.catalog.port import Survey
 from lakehouse_core.domain.errors import CatalogError, CatalogUnavailableError, TableGoneError
 from lakehouse_core.domain.table import TableName
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 _BUSY_SECONDS = 5.0
 _TABLES = "SELECT * FROM iceberg_tables WHERE catalog_name = ?"
-_TABLE = f"{_TABLES} AND table_namespace = ? AND table_name = ?"
+_TABLES_IN = f"{_TABLES} AND table_namespace = ?"
+_TABLE = f"{_TABLES_IN} AND table_name = ?"
 _NAMESPACES = """
 SELECT namespace FROM iceberg_namespace_properties WHERE catalog_name = ?1
 UNION SELECT table_namespace FROM iceberg_tables WHERE catalog_name = ?1
@@ -41,13 +43,21 @@ class SqliteLake:
         """See `LakeCatalog.namespaces`."""
         return [_levels(row["namespace"]) for row in self._query(_NAMESPACES, self.name)]
 
-    def tables(self) -> dict[TableName, str]:
+    def tables(self, namespace: tuple[str, ...] | None = None) -> dict[TableName, str]:
         """See `LakeCatalog.tables`: one query."""
+        if namespace is None:
+            rows = self._query(_TABLES, self.name)
+        else:
+            rows = self._query(_TABLES_IN, self.name, ".".join(namespace))
         return {
             TableName(self.name, _levels(row["table_namespace"]), row["table_name"]): location
-            for row in self._query(_TABLES, self.name)
+            for row in rows
             if (location := _location(row))
         }
+
+    def survey(self) -> Survey:
+        """See `LakeCatalog.survey`: whoever reads the file sees all of it."""
+        return Survey(tables=self.tables())
 
     def metadata_location(self, table: TableName) -> str:
         """See `LakeCatalog.metadata_location`: one look-up by primary key."""
@@ -63,6 +73,9 @@ class SqliteLake:
 
         uri, warehouse = f"sqlite:///{self._path}", f"file://{self._warehouse}"
         return SqlCatalog(self.name, uri=uri, warehouse=warehouse)
+
+    def close(self) -> None:
+        """See `LakeCatalog.close`: each query has a connection of its own."""
 
     def _query(self, sql: str, *values: str) -> list[dict[str, Any]]:
         # A connection per query: it costs 0.1 ms and sees a catalog file that was replaced.

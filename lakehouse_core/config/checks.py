@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse_core.config.models import SparkEngine, TrinoEngine
+from lakehouse_core.config.catalogs import RestCatalog
+from lakehouse_core.config.models import DuckDBEngine, SparkEngine, TrinoEngine
 from lakehouse_core.config.problems import nearest
 
 if TYPE_CHECKING:
@@ -53,6 +54,33 @@ def _engines_use_known_catalogs(config: Config) -> Iterator[Finding]:
                 message="no such catalog",
                 allowed=", ".join(config.catalogs) or "none: `catalogs` is empty",
                 nearest=nearest(engine.catalog, config.catalogs),
+            )
+
+
+def _the_demo_lake_is_embedded(config: Config) -> Iterator[Finding]:
+    """`lakehelm up` builds the demo tables itself, in a catalog that nobody else owns."""
+    if config.profile != "demo":
+        return
+    for engine in config.engines.values():
+        catalog = config.catalogs.get(engine.catalog)
+        if isinstance(engine, SparkEngine) and engine.enabled and isinstance(catalog, RestCatalog):
+            yield Finding(
+                path=("catalogs", engine.catalog, "type"),
+                message="the demo lake is built in a catalog of type sqlite; give a lakehouse that "
+                "exists another profile",
+                allowed="sqlite",
+            )
+
+
+def _duckdb_has_files(config: Config) -> Iterator[Finding]:
+    for name, engine in config.engines.items():
+        catalog = config.catalogs.get(engine.catalog)
+        if isinstance(engine, DuckDBEngine) and engine.enabled and catalog and not catalog.folder:
+            yield Finding(
+                path=("engines", name, "catalog"),
+                message="DuckDB reads tables from files of this machine only: set "
+                f"catalogs.{engine.catalog}.warehouse_folder to the folder that holds them, or "
+                "disable the engine",
             )
 
 
@@ -125,6 +153,8 @@ def _is_here(host: str) -> bool:
 
 _CHECKS: tuple[Callable[[Config], Iterator[Finding]], ...] = (
     _engines_use_known_catalogs,
+    _the_demo_lake_is_embedded,
+    _duckdb_has_files,
     _sources_are_known,
     _store_stays_on_this_machine,
     _ports_are_unique,

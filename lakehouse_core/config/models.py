@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     StringConstraints,
@@ -18,6 +16,8 @@ from pydantic import (
     model_validator,
 )
 
+from lakehouse_core.config.catalogs import CatalogConfig
+from lakehouse_core.config.section import Section
 from lakehouse_core.config.types import (
     Count,
     FilePath,
@@ -33,17 +33,6 @@ from lakehouse_core.config.types import (
 )
 from lakehouse_core.config.units import ByteSize, Duration, Interval
 from lakehouse_core.domain.maintenance import Kind
-
-
-class Section(BaseModel):
-    """Base of all sections: unknown keys are refused, values never change after loading."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        coerce_numbers_to_str=True,  # `user: 123` is a name to the person who wrote it
-        hide_input_in_errors=True,  # a secret must not reach a log through a stray traceback
-    )
 
 
 def _in_url(host: str) -> str:
@@ -62,17 +51,6 @@ class StoreConfig(Section):
     memory_limit: ByteSize = 2 * 2**30
     writer_token: SecretRef = SecretStr("file:secrets/store-writer")
     reader_token: SecretRef = SecretStr("file:secrets/store-reader")
-
-
-class SqliteCatalog(Section):
-    """The Iceberg JDBC catalog on an SQLite file, warehouse on local files."""
-
-    type: Literal["sqlite"]
-    path: FilePath
-    warehouse: FilePath
-
-
-CatalogConfig = SqliteCatalog
 
 
 class EngineBase(Section):

@@ -62,6 +62,10 @@ class CatalogUnavailableError(Transient, CatalogError):
     """Raised when the catalog does not answer: not there yet, locked, or out of reach."""
 
 
+class CatalogRefusedError(Terminal, CatalogError):
+    """Raised when the catalog does not know us, or does not let us read what was asked."""
+
+
 class TableGoneError(Terminal, CatalogError):
     """Raised when a table was dropped or renamed between listing and reading it."""
 

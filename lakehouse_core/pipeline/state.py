@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -51,11 +52,9 @@ def read_state(config: Config) -> LakeState:
     path = getattr(settings, "path", None)
     if path is not None and not path.exists():
         return LakeState()  # the first table makes the file
-    tables = {
-        table.name: read_metadata(location)
-        for table, location in open_catalog(name, settings).tables().items()
-        if table.namespace == (namespace,)
-    }
+    with closing(open_catalog(name, settings)) as catalog:
+        located = catalog.tables((namespace,))
+    tables = {table.name: read_metadata(location) for table, location in located.items()}
     kept = json.loads(tables[EVENT].properties.get(STATE, "{}")) if EVENT in tables else {}
     return LakeState(
         through=kept.get("through"),

@@ -11,6 +11,7 @@ from lakehouse_core.runtime import logs
 from lakehouse_core.runtime.command import Command
 from lakehouse_core.runtime.jobs import run_job
 from lakehouse_core.runtime.plan import job_file
+from lakehouse_core.runtime.secrets import write_private
 from lakehouse_core.runtime.spark import required_engine, spark_conf, spark_environment
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def demo_lake_command(config: Config, machine: Machine, java: Java) -> Command:
     for folder in (config.home / "run" / "spark-tmp", config.home / "lake"):
         folder.mkdir(parents=True, exist_ok=True)
     path = config.home / "run" / "demo-lake-plan.json"
-    path.write_text(json.dumps(plan, indent=2) + "\n", encoding="utf-8")
+    write_private(path, json.dumps(plan, indent=2) + "\n")
     argv = (sys.executable, str(job_file("demo_lake")), "--plan", str(path))
     return Command(argv=argv, env=spark_environment(java) | {"PYTHONUNBUFFERED": "1"})
 

@@ -15,6 +15,8 @@ from lakehouse_core.config.models import SparkEngine
 from lakehouse_core.domain.errors import ConfigError, NotInstalledError
 from lakehouse_core.runtime.artifacts import SPARK_JARS, cached_path
 from lakehouse_core.runtime.command import Command
+from lakehouse_core.runtime.secrets import write_private
+from lakehouse_core.runtime.spark_catalogs import catalog_conf, secret_conf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +67,11 @@ def spark_conf(config: Config, machine: Machine) -> dict[str, str]:
 
 
 def lake_conf(config: Config, machine: Machine) -> dict[str, str]:
-    """Settings of any Spark process on this lake."""
+    """Settings of any Spark process on this lake, secrets of its catalogs among them.
+
+    Raises:
+        ConfigError: a reference to a secret leads nowhere.
+    """
     jars = ":".join(str(cached_path(machine, jar)) for jar in SPARK_JARS)
     conf = {
         "spark.driver.extraClassPath": jars,
@@ -85,18 +91,7 @@ def lake_conf(config: Config, machine: Machine) -> dict[str, str]:
             "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
         ),
     }
-    for name, catalog in config.catalogs.items():
-        prefix = f"spark.sql.catalog.{name}"
-        conf |= {
-            prefix: "org.apache.iceberg.spark.SparkCatalog",
-            f"{prefix}.type": "jdbc",
-            f"{prefix}.uri": f"jdbc:sqlite:{catalog.path}",
-            f"{prefix}.jdbc.schema-version": "V1",
-            f"{prefix}.warehouse": f"file:{catalog.warehouse}",
-            # Iceberg's cache would hide other engines' commits from a session that stays busy.
-            f"{prefix}.cache-enabled": "false",
-        }
-    return conf
+    return conf | catalog_conf(config) | secret_conf(config)
 
 
 def connect_conf(config: Config, machine: Machine) -> dict[str, str]:
@@ -127,7 +122,7 @@ def connect_server_command(config: Config, machine: Machine, java: Java) -> Comm
         folder.mkdir(parents=True, exist_ok=True)
     argv = (
         str(spark_home() / "bin" / "spark-submit"),
-        *_conf_arguments(connect_conf(config, machine)),
+        *_conf_arguments(config, connect_conf(config, machine)),
         "--master",
         engine.master,
         "--class",
@@ -145,7 +140,7 @@ def spark_submit_command(
     (config.home / "run" / "spark-tmp").mkdir(parents=True, exist_ok=True)
     argv = (
         str(spark_home() / "bin" / "spark-submit"),
-        *_conf_arguments(spark_conf(config, machine)),
+        *_conf_arguments(config, spark_conf(config, machine)),
         "--master",
         engine.master,
         str(job),
@@ -177,5 +172,14 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
-def _conf_arguments(conf: Mapping[str, str]) -> list[str]:
-    return [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
+def _conf_arguments(config: Config, conf: Mapping[str, str]) -> list[str]:
+    """Settings as arguments; secrets by a file, for anybody here can read our arguments."""
+    secret = secret_conf(config)
+    open_part = {key: value for key, value in conf.items() if key not in secret}
+    arguments = [part for key, value in open_part.items() for part in ("--conf", f"{key}={value}")]
+    if not secret:
+        return arguments
+    path = config.home / "run" / "spark-secrets.conf"
+    lines = [f"{key}={value.replace(chr(92), chr(92) * 2)}\n" for key, value in secret.items()]
+    write_private(path, "".join(lines))
+    return [*arguments, "--properties-file", str(path)]

@@ -22,13 +22,14 @@ from lakehouse_core.runtime.artifacts import (
     ensure,
 )
 from lakehouse_core.runtime.command import Command
+from lakehouse_core.runtime.trino_catalogs import catalog_environment, catalog_properties
 from lakehouse_core.runtime.unpack import unpack_part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lakehouse_core.config.environment import Machine
-    from lakehouse_core.config.models import CatalogConfig, Config
+    from lakehouse_core.config.models import Config
     from lakehouse_core.runtime.java import Java
     from lakehouse_core.runtime.report import Reporter
 
@@ -157,24 +158,11 @@ def write_etc(
     quiet = dict.fromkeys(("io.trino", "io.airlift", "Bootstrap", "org.hibernate"), "WARN")
     _write_properties(etc / "log.properties", quiet)
     for name, catalog in config.catalogs.items():
-        _write_properties(etc / "catalog" / f"{name}.properties", _catalog(name, catalog))
+        path = etc / "catalog" / f"{name}.properties"
+        _write_properties(path, catalog_properties(name, catalog))
     jvm = (f"-Xmx{engine.heap // 2**20}m", *JVM_FLAGS)
     (etc / "jvm.config").write_text("\n".join(jvm) + "\n", encoding="utf-8")
     return etc
-
-
-def _catalog(name: str, catalog: CatalogConfig) -> dict[str, str]:
-    """A catalog of ours as Trino's Iceberg connector wants it."""
-    return {
-        "connector.name": "iceberg",
-        "iceberg.catalog.type": "jdbc",
-        "iceberg.jdbc-catalog.driver-class": "org.sqlite.JDBC",
-        "iceberg.jdbc-catalog.connection-url": f"jdbc:sqlite:{catalog.path}",
-        "iceberg.jdbc-catalog.catalog-name": name,
-        "iceberg.jdbc-catalog.default-warehouse-dir": f"file:{catalog.warehouse}",
-        "iceberg.jdbc-catalog.schema-version": "V1",
-        "fs.hadoop.enabled": "true",
-    }
 
 
 def _listener(config: Config, engine: TrinoEngine) -> dict[str, str]:
@@ -222,6 +210,8 @@ def trino_command(config: Config, engine: TrinoEngine, server: Path, java: Java)
     )
     # Trino writes to relative folders; the cache is shared and stays as it was unpacked.
     env = {"JAVA_HOME": str(java.home), **({TOKEN_VARIABLE: token} if token else {})}
+    for name, catalog in config.catalogs.items():
+        env |= catalog_environment(name, catalog)
     return Command(argv=argv, env=env, cwd=config.home / "trino")
 
 

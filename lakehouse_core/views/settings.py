@@ -114,7 +114,7 @@ def connections(config: Config) -> tuple[Connection, ...]:
     )
     catalogs = tuple(
         Connection(
-            name=name, kind=f"{catalog.type} catalog", address=str(catalog.path), is_enabled=True
+            name=name, kind=f"{catalog.type} catalog", address=catalog.address, is_enabled=True
         )
         for name, catalog in config.catalogs.items()
     )

@@ -24,7 +24,9 @@ from lakehouse_core.domain.clock import Clock, utc_now
 from lakehouse_core.domain.engine import EngineCapabilities, EngineProbe, ObservedState
 from lakehouse_core.domain.errors import (
     CatalogError,
+    CatalogRefusedError,
     CatalogUnavailableError,
+    ConfigError,
     EngineError,
     EngineUnavailableError,
     LakehouseError,
@@ -41,9 +43,12 @@ from lakehouse_core.engines.duckdb.record import DIALECT, QueryRecord
 from lakehouse_core.sql.scans import parse_scan, quote_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
-    from lakehouse_core.config.models import CatalogConfig, DuckDBEngine
+    from lakehouse_core.config.catalogs import CatalogConfig
+    from lakehouse_core.config.models import DuckDBEngine
     from lakehouse_core.domain.query import EngineId
     from lakehouse_core.engines.base import Statement
     from lakehouse_core.engines.duckdb.instance import Measures, Slot
@@ -77,7 +82,7 @@ class DuckDBAdapter:
             memory_limit_bytes=engine.memory_limit,
             threads=engine.threads,
             slots=engine.max_running,
-            warehouse=catalog.warehouse,
+            warehouse=_folder(engine.catalog, catalog),
         )
         self._pool = Pool(lambda: Instance(settings))
         # A metadata file never changes once it is written.
@@ -122,6 +127,7 @@ class DuckDBAdapter:
     def close(self) -> None:
         """See `Engine.close`; running queries are cancelled."""
         self._pool.close()
+        self._catalog.close()
 
     def _execute(self, statement: Statement, record: QueryRecord) -> pa.Table:
         scan = parse_scan(statement.sql, dialect=DIALECT, catalog=self._catalog.name)
@@ -145,6 +151,8 @@ class DuckDBAdapter:
             raise QueryFailedError(str(error), code="TABLE_NOT_FOUND") from error
         except CatalogUnavailableError as error:
             raise EngineUnavailableError(str(error), code="CATALOG_UNAVAILABLE") from error
+        except CatalogRefusedError as error:
+            raise QueryFailedError(str(error), code="CATALOG_REFUSED") from error
         except CatalogError as error:
             raise QueryFailedError(str(error), code="TABLE_UNREADABLE") from error
         sources = {
@@ -178,6 +186,20 @@ class DuckDBAdapter:
             ) from error
         except duckdb.Error as error:
             raise QueryFailedError(_message(error), code=type(error).__name__) from error
+
+
+def _folder(name: str, catalog: CatalogConfig) -> Path:
+    """The folder DuckDB may read.
+
+    Raises:
+        ConfigError: the catalog has none on this machine.
+    """
+    if catalog.folder is None:
+        raise ConfigError(
+            f"DuckDB reads tables from files of this machine only: set "
+            f"catalogs.{name}.warehouse_folder to the folder that holds them"
+        )
+    return catalog.folder
 
 
 def _measure(slot: Slot) -> Measures | None:

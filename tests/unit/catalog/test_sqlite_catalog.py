@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse_core.catalog import current_metadata_location, open_catalog
 from lakehouse_core.catalog.sqlite import SqliteLake
-from lakehouse_core.config.models import SqliteCatalog
+from lakehouse_core.config.catalogs import SqliteCatalog
 from lakehouse_core.domain.errors import CatalogError, CatalogUnavailableError, TableGoneError
 from lakehouse_core.domain.table import TableName
 from tests.unit.catalog.lakes import SCHEMA, append_files, measured, name_of

@@ -25,6 +25,7 @@ class Manifest:
     sequence_number: int = 0
     min_sequence_number: int = 0
     entries: int | None = None  # of any status; None when the list does not say
+    added_by: int | None = None  # the snapshot that wrote it
 
 
 def read_manifest_list(reader: AvroReader, metadata: TableMetadata) -> list[Manifest]:
@@ -39,6 +40,24 @@ def read_manifest_list(reader: AvroReader, metadata: TableMetadata) -> list[Mani
     rows = [row for part in reader.read([location]) for row in part.rows.to_pylist()]
     if not rows and metadata.current.summary.get("total-data-files", "0") != "0":
         raise unreadable(location, "it lists no manifests, but the snapshot has data files")
+    return _manifests(location, rows)
+
+
+def manifests_of(reader: AvroReader, metadata: TableMetadata) -> dict[str, Manifest]:
+    """Every manifest of every snapshot that is kept, by path.
+
+    Raises:
+        MetadataUnreadableError: a list is missing or broken; names it.
+    """
+    lists = [_location(one, metadata.location) for one in metadata.snapshots]
+    found: dict[str, Manifest] = {}
+    for part in reader.read(list(dict.fromkeys(lists))):
+        rows = part.rows.to_pylist()
+        found |= {one.path: one for one in _manifests(part.locations[0], rows)}
+    return found
+
+
+def _manifests(location: str, rows: list[dict[str, Any]]) -> list[Manifest]:
     try:
         return [
             Manifest(
@@ -50,6 +69,7 @@ def read_manifest_list(reader: AvroReader, metadata: TableMetadata) -> list[Mani
                 sequence_number=int(row.get("sequence_number") or 0),
                 min_sequence_number=int(row.get("min_sequence_number") or 0),
                 entries=_entries(row),
+                added_by=row.get("added_snapshot_id"),
             )
             for row in rows
         ]

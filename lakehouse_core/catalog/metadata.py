@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.catalog.location import read_file, unreadable
@@ -47,6 +47,20 @@ class TableMetadata:
     partition_names: Mapping[int, tuple[str, ...]]  # by partition spec id
     sort_order: SortOrder | None
     properties: Mapping[str, str]
+    table_location: str = ""
+    refs: Mapping[str, int] = field(default_factory=dict)  # branch or tag → its snapshot
+    statistics: tuple[str, ...] = ()  # files of statistics, of the table and of its partitions
+
+    @property
+    def history(self) -> tuple[Snapshot, ...]:
+        """The current snapshot and its ancestors, newest first, as far as they are kept."""
+        by_id = {one.snapshot_id: one for one in self.snapshots}
+        found: dict[int, Snapshot] = {}
+        at = self.current
+        while at is not None and at.snapshot_id not in found:
+            found[at.snapshot_id] = at
+            at = by_id.get(at.parent_id) if at.parent_id is not None else None
+        return tuple(found.values())
 
 
 def read_metadata(location: str) -> TableMetadata:
@@ -88,6 +102,15 @@ def _parse(raw: dict[str, Any], location: str, size_bytes: int) -> TableMetadata
         partition_names=_partition_names(raw),
         sort_order=sort_order(raw, fields),
         properties=raw.get("properties") or {},
+        table_location=str(raw["location"]),
+        refs={
+            name: int(ref["snapshot-id"]) for name, ref in sorted((raw.get("refs") or {}).items())
+        },
+        statistics=tuple(
+            str(one["statistics-path"])
+            for key in ("statistics", "partition-statistics")
+            for one in raw.get(key) or ()
+        ),
     )
 
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.pipeline.errors import PipelineError, PipelineStoppedError
 from lakehouse_core.runtime import logs
-from lakehouse_core.runtime.artifacts import SPARK_JARS, ensure
-from lakehouse_core.runtime.command import Command
-from lakehouse_core.runtime.java import find_javas, java_for_spark
-from lakehouse_core.runtime.jobs import run_job
-from lakehouse_core.runtime.plan import source_root
-from lakehouse_core.runtime.report import SilentReporter
-from lakehouse_core.runtime.spark import lake_conf, spark_environment
+from lakehouse_core.runtime.spark_job import (
+    LONG_JVM,
+    SHORT_JVM,
+    JobFiles,
+    SparkJob,
+    run_spark_job,
+    session_conf,
+    where_it_runs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from lakehouse_core.config.environment import Machine
     from lakehouse_core.config.models import Config
@@ -38,23 +37,12 @@ FOR_FEW_ROWS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.codegen.wholeStage": "false",
 }
-SHORT_JVM = "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-LONG_JVM = "-Duser.timezone=UTC -XX:+UseParallelGC"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """Where a run's files are."""
-
-    plan: Path
-    report: Path
-    log: Path
-
-
-def job_files(config: Config) -> Job:
+def job_files(config: Config) -> JobFiles:
     """The files of the pipeline's job."""
     folder = config.home / "run" / "pipeline"
-    return Job(
+    return JobFiles(
         plan=folder / "plan.json",
         report=folder / "report.json",
         log=config.home / "logs" / "pipeline.log",
@@ -77,17 +65,13 @@ def plan_document(
         exports: what to carry on.
         rest: `run_id`, `after`, `cursor` and `care`.
     """
-    settings = config.spark
     rows = sum(export.rows for export in exports)
-    where: dict[str, Any] = (
-        {"remote": settings.remote} if settings.remote else {"master": settings.master}
-    )
     return {
         "catalog": config.pipeline.catalog,
         "namespace": config.pipeline.namespace,
-        "conf": dict(settings.conf) if settings.remote else job_conf(config, machine, rows),
+        "conf": job_conf(config, machine, rows),
         "exports": [_export(landing, export) for export in exports],
-        **where,
+        **where_it_runs(config),
         **rest,
     }
 
@@ -97,13 +81,11 @@ def job_conf(config: Config, machine: Machine, rows: int) -> dict[str, str]:
     is_small = rows <= SMALL_ROWS
     partitions = min(MOST_PARTITIONS, max(4, rows // ROWS_PER_PARTITION))
     own = {
-        "spark.driver.memory": f"{config.spark.driver_memory // 2**20}m",
         "spark.driver.extraJavaOptions": SHORT_JVM if rows <= SHORT_JVM_ROWS else LONG_JVM,
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.autoBroadcastJoinThreshold": str(32 * 2**20),
-        "spark.log.level": "ERROR",
     }
-    return lake_conf(config, machine) | own | (FOR_FEW_ROWS if is_small else {}) | config.spark.conf
+    return session_conf(config, machine, own | (FOR_FEW_ROWS if is_small else {}))
 
 
 def run_spark(
@@ -122,22 +104,14 @@ def run_spark(
         NotInstalledError: there is no Java that Spark runs on.
     """
     files = job_files(config)
-    java = java_for_spark(find_javas(machine))
-    ensure(machine, SPARK_JARS, SilentReporter())
-    for folder in (files.plan.parent, config.home / "run" / "spark-tmp"):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    files.report.unlink(missing_ok=True)
-    files.plan.write_text(json.dumps(plan, indent=1), encoding="utf-8")
-    argv = (sys.executable, "-m", MODULE, "--plan", str(files.plan), "--report", str(files.report))
-    env = spark_environment(java) | {"PYTHONUNBUFFERED": "1"}
-    end = run_job(
-        Command(argv=argv, env=env, cwd=source_root()),
-        machine.variables,
-        files.log,
-        on_progress=on_progress,
+    job = SparkJob(
+        module=MODULE,
+        files=files,
         timeout=config.pipeline.timeout,
+        on_progress=on_progress,
         is_stopping=is_stopping,
     )
+    end = run_spark_job(config, machine, job, plan)
     if end.stopped is not None:
         raise PipelineStoppedError(
             f"The pipeline was stopped: {end.stopped}. What was exported stays in the landing "
@@ -146,7 +120,7 @@ def run_spark(
     return _report(files, end.exit_code)
 
 
-def _report(files: Job, exit_code: int | None) -> dict[str, Any]:
+def _report(files: JobFiles, exit_code: int | None) -> dict[str, Any]:
     try:
         report: dict[str, Any] = json.loads(files.report.read_text(encoding="utf-8"))
     except FileNotFoundError:

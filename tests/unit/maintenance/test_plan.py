@@ -16,6 +16,13 @@ from lakehouse_core.maintenance.plan import build_plan, plan_from_json, plan_has
 from tests.factories import NOW, lake_table, table_metrics
 
 TARGET = 128 * MIB
+CONFIG = Config.model_validate(
+    {
+        "version": 1,
+        "catalogs": {"lake": {"type": "sqlite", "path": "/lake/c.db", "warehouse": "/lake/w"}},
+        "engines": {},
+    }
+)
 PARAMETERS = {
     Kind.SORT: {"columns": ["region", {"column": "ts", "direction": "desc"}]},
     Kind.ZORDER: {"columns": ["region", "customer"]},
@@ -27,7 +34,7 @@ PARAMETERS = {
 def _plan(kind, metrics=None, *, parameters=None, table_id="lake.demo.orders"):
     table = replace(lake_table(), table_id=table_id, table_uuid="u-1")
     chosen = PARAMETERS.get(kind, {}) if parameters is None else parameters
-    return build_plan(kind, table, metrics or table_metrics(), Config(), parameters=chosen)
+    return build_plan(kind, table, metrics or table_metrics(), CONFIG, parameters=chosen)
 
 
 @pytest.mark.parametrize("kind", list(Kind))
@@ -88,7 +95,7 @@ def test_a_sort_keeps_its_order_for_the_writers_to_come():
 
 def test_expiry_keeps_the_configured_age_and_number():
     stage = _plan(Kind.EXPIRE_SNAPSHOTS, parameters={"retain_last": 1}).stages[0]
-    assert stage.arguments["retain_last"] == Config().maintenance.min_snapshots
+    assert stage.arguments["retain_last"] == CONFIG.maintenance.min_snapshots
     assert stage.arguments["older_than"] == (NOW - timedelta(days=5)).isoformat()
     assert f"TIMESTAMP '{NOW - timedelta(days=5):%Y-%m-%d %H:%M:%S}" in stage.call
 
@@ -147,4 +154,4 @@ def test_wrong_parameters_are_named(kind, parameters, word):
 
 def test_a_table_that_was_never_read_has_no_plan():
     with pytest.raises(MaintenanceError, match="not read"):
-        build_plan(Kind.COMPACT, replace(lake_table(), table_uuid=None), table_metrics(), Config())
+        build_plan(Kind.COMPACT, replace(lake_table(), table_uuid=None), table_metrics(), CONFIG)

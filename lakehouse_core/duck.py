@@ -52,16 +52,24 @@ def connect(
         duckdb.Error: the file cannot be opened; the caller knows what the file means.
     """
     settings: dict[str, Setting] = {**_NO_DOWNLOADS, **(config or {})}
-    files = [extension_path(name) for name in _with_requirements(extensions)]
     connection = duckdb.connect(str(path), read_only=read_only, config=settings)
     try:
         connection.execute("SET GLOBAL TimeZone = 'UTC'")
-        for file in files:
-            connection.load_extension(str(file))
+        load(connection, extensions)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def load(connection: duckdb.DuckDBPyConnection, extensions: Sequence[str]) -> None:
+    """Load extensions, and first what they need.
+
+    Raises:
+        NotInstalledError: an extension's wheel is missing or fits another DuckDB release.
+    """
+    for file in [extension_path(name) for name in _with_requirements(extensions)]:
+        connection.load_extension(str(file))
 
 
 def extension_path(name: str) -> Path:

@@ -58,7 +58,7 @@ def open_file(
         "enable_external_file_cache": False,
     }
     try:
-        connection = duck.connect(path, extensions=("quack",), config=settings, read_only=read_only)
+        connection = duck.connect(path, config=settings, read_only=read_only)
     except duckdb.Error as error:
         raise opening_error(path, error) from error
     try:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 import duckdb
 import structlog
 
+from lakehouse_core import duck
 from lakehouse_core.config.models import StoreConfig
 from lakehouse_core.domain.clock import Clock, utc_now
 from lakehouse_core.domain.errors import StoreError, StoreUnavailableError
@@ -204,6 +205,7 @@ class OwnerStore:
             seed_turns(connection)
             self._connection = connection
             if self._tokens is not None:
+                duck.load(connection, ("quack",))
                 roles = {address(self._store, role): role for role in ("writer", "reader")}
                 gate.install(connection, self._store, roles)
             lock_down(connection, self._store)

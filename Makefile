@@ -11,7 +11,7 @@ UP_ARGS ?=
 BENCH ?= $(wildcard benchmarks/[a-z]*.py)
 LOCK_ARGS ?=
 # What shares the machine well: no JVM, no browser. The rest runs alone, one test after the other.
-LIGHT := (fast or slow or duckdb) and not snowflake
+LIGHT := (fast or slow or duckdb) and not (snowflake or rest)
 
 PACKAGES_STAMP := $(VENV)/.packages-ready
 SETUP_STAMP := $(VENV)/.lakehelm-ready

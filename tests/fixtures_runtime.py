@@ -33,6 +33,8 @@ from lakehouse_core.runtime.rundir import RUN_ID_VARIABLE, sweep
 from lakehouse_core.runtime.secrets import ensure_tokens
 from lakehouse_core.runtime.supervisor import Supervisor, Surroundings
 from lakehouse_core.runtime.trino import ensure_server
+from tests.rest_catalog import RestServer
+from tools import rest_catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,6 +111,22 @@ def lake_config(load_demo_config: DemoConfig) -> Config:
         catalog.warehouse.mkdir(parents=True, exist_ok=True)
     ensure_tokens(config)  # with the ingest's token, Trino gets its event listener
     return config
+
+
+@pytest.fixture(scope="session")
+def rest_server(
+    tmp_path_factory: pytest.TempPathFactory,
+    machine: Machine,
+    spark_java: Java,
+    network_guard: NetworkGuard,
+    start_process: StartProcess,
+) -> RestServer:
+    """Iceberg's REST catalog server; whoever asks for it finds what others left in it."""
+    with network_guard.opened():
+        jars = rest_catalog.ensure_server(machine, SilentReporter())
+    server = RestServer(tmp_path_factory.mktemp("rest"))
+    server.start(spark_java, jars, start_process)
+    return server
 
 
 @pytest.fixture(scope="session")

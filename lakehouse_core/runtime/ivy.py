@@ -41,20 +41,23 @@ class DownloadError(Transient, LakehouseError):
 
 @dataclass(frozen=True, slots=True)
 class Coordinates:
-    """What Maven calls an artifact."""
+    """What Maven calls an artifact; `classifier` tells several of one name apart."""
 
     group: str
     name: str
     version: str
     ext: str
+    classifier: str | None = None
 
     @property
     def file_name(self) -> str:
         """Its name in a Maven repository."""
-        return f"{self.name}-{self.version}.{self.ext}"
+        kind = f"-{self.classifier}" if self.classifier else ""
+        return f"{self.name}-{self.version}{kind}.{self.ext}"
 
     def __str__(self) -> str:
-        return f"{self.group}:{self.name}:{self.version}:{self.ext}"
+        kind = f":{self.classifier}" if self.classifier else ""
+        return f"{self.group}:{self.name}:{self.version}:{self.ext}{kind}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +95,7 @@ class Ivy:
             "-ivy",
             str(request),
             "-retrieve",
-            f"{work_dir / 'out'}/[artifact]-[revision].[ext]",
+            f"{work_dir / 'out'}/[artifact]-[revision](-[classifier]).[ext]",
         )
         process = ChildProcess(Command(argv=command), self.env, log)
         try:
@@ -149,10 +152,12 @@ def _largest_file(folder: Path) -> int:
 
 def _ivy_file(what: Coordinates) -> str:
     org, name, rev, ext = map(quoteattr, (what.group, what.name, what.version, what.ext))
+    kind = f" m:classifier={quoteattr(what.classifier)}" if what.classifier else ""
     return (
-        '<ivy-module version="2.0"><info organisation="lakehelm" module="artifacts"/>\n'
+        '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
+        '<info organisation="lakehelm" module="artifacts"/>\n'
         f'<dependencies><dependency org={org} name={name} rev={rev} transitive="false">'
-        f"<artifact name={name} type={ext} ext={ext}/>"
+        f"<artifact name={name} type={ext} ext={ext}{kind}/>"
         "</dependency></dependencies></ivy-module>\n"
     )
 

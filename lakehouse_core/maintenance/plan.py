@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # Ids of the safety rules (preflight.py); each is asked right before the action runs.
 ALWAYS = (
     "not-stopped",
+    "window",
     "writers-first",
     "same-table",
     "base-snapshot",

@@ -1,0 +1,58 @@
+"""After a crash: what became of actions whose job or whose starter is gone.
+
+An action that is RUNNING or VERIFYING when a round begins was left behind by an earlier one. First
+all of its processes are ended. Then the report says how far it came, or the table itself: our
+operation's id is in the summary of every snapshot it made. What nobody can tell stays as it is, and
+nothing is deleted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from lakehouse_core.domain.maintenance import State
+from lakehouse_core.maintenance.job import run_of
+from lakehouse_core.runtime.leftover import end_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse_core.config.models import Config
+    from lakehouse_core.domain.maintenance import Action, TableLease
+    from lakehouse_core.maintenance.lease import TableLeases
+    from lakehouse_core.maintenance.settle import Settlement
+
+SILENCE = "the run was interrupted"
+_log = structlog.get_logger(__name__)
+
+
+class Recovery:
+    """Finds out what became of interrupted actions."""
+
+    def __init__(self, config: Config, leases: TableLeases, settlement: Settlement) -> None:
+        self._config = config
+        self._leases = leases
+        self._settlement = settlement
+
+    def run(self, left: Sequence[Action]) -> int:
+        """Settle what can be; returns how many actions changed."""
+        held = {one.table_id: one for one in self._leases.held()}
+        return sum(self._settle(action, held.get(action.table_id)) for action in left)
+
+    def _settle(self, action: Action, lease: TableLease | None) -> bool:
+        folder = run_of(self._config.home, action.operation_id or "")
+        is_over = end_run(folder.run_id) and not self._config.spark.remote
+        if not is_over and lease is not None and lease.action_id == action.action_id:
+            return False  # it may be at work; when its lease runs out it is not
+        if lease is not None and lease.action_id == action.action_id:
+            # Whoever comes next has a greater token, which tells its commits from late ones.
+            self._leases.release(lease)
+        _log.warning("maintenance.recovering", action=action.action_id, state=action.state)
+        told = folder.report().get(action.action_id)
+        if action.state is State.VERIFYING:
+            after = self._settlement.prove(action, told, folder)
+        else:
+            after = self._settlement.conclude(action, told, folder, silence=SILENCE)
+        return after is not action

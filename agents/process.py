@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from agents.decide import Decisions
 from agents.jobs import Workshop, scheduled_jobs
 from agents.probe import EnginePool
 from agents.progress import ProgressBoard
@@ -57,6 +58,7 @@ def run(config: Config, *, clock: Clock = utc_now, stop: threading.Event | None 
         shop = Workshop(config, store, clock, engines, stop.is_set, progress)
         jobs = scheduled_jobs(shop)
         requests = Requests(store, clock, [job.name for job in jobs])
+        decisions = Decisions(store, config.maintenance, clock)
         scheduler = Scheduler(
             jobs,
             clock=clock,
@@ -73,6 +75,7 @@ def run(config: Config, *, clock: Clock = utc_now, stop: threading.Event | None 
             while not stop.wait(_HEARTBEAT_SECONDS):
                 scheduler.keep_in_step()
                 requests.take_up(scheduler.running, scheduler.run_now)
+                decisions.take_up()
                 progress.flush(scheduler.running)
         finally:
             ready.unlink(missing_ok=True)

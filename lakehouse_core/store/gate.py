@@ -7,6 +7,7 @@ run, or NULL to refuse:
 - both roles: the two questions Quack asks by itself, with empty answers;
 - both roles: one SELECT over the store's tables, with functions that have no side effects;
 - both roles: `run agent <name>`, which notes the wish that a scheduled job be run at once;
+- both roles: `decide action <wish>`, which notes a wish about an action (views/decisions.py);
 - writer: also the commands below, which stand for scripts kept here. A writer never sends SQL that
   writes, so there is no such SQL to check.
 
@@ -72,7 +73,40 @@ SELECT request_id, agent, asked_at, state, taken_at, ended_at, run_id, answer FR
 WHERE agent = '{file}' ORDER BY asked_at DESC LIMIT 1
 """
 _AGENT = r"[A-Za-z0-9_.:-]{1,80}"
-_OPEN_COMMANDS = ("run agent",)
+_OPEN_COMMANDS = ("run agent", "decide action")
+
+# A wish again: the agents process checks it and answers. JSON in base64url, so that it is one word
+# and nothing in it is ever read as SQL. Only about actions that are known, each wish once, few that
+# wait and few a minute, so that a reader cannot fill the store. No row comes back for the others.
+_DECIDE = """
+INSERT INTO decision_request (
+  request_id, asked_at, action_id, verb, actor, reason, plan_hash, confirmation, until, state)
+SELECT wish.request_id, now(), wish.action_id, wish.verb, wish.actor, wish.reason, wish.plan_hash,
+  wish.confirmation, wish.until, 'waiting'
+FROM (
+  SELECT said->>'request_id' AS request_id, said->>'action_id' AS action_id,
+    said->>'verb' AS verb, said->>'actor' AS actor, said->>'reason' AS reason,
+    said->>'plan_hash' AS plan_hash, said->>'confirmation' AS confirmation,
+    said->>'until' AS until_text, TRY_CAST(said->>'until' AS TIMESTAMPTZ) AS until
+  FROM (SELECT {said} AS said)
+) AS wish
+WHERE regexp_full_match(wish.request_id, '[0-9a-f]{32}')
+  AND wish.verb IN ('approve', 'reject', 'snooze', 'cancel')
+  AND regexp_full_match(wish.plan_hash, '[0-9a-f]{64}')
+  AND length(wish.actor) BETWEEN 1 AND 120
+  AND length(coalesce(wish.reason, '')) <= 1000
+  AND length(coalesce(wish.confirmation, '')) <= 1000
+  AND (wish.until IS NULL) = (wish.until_text IS NULL)
+  AND EXISTS (SELECT 1 FROM action WHERE action.action_id = wish.action_id)
+  AND NOT EXISTS (SELECT 1 FROM decision_request AS known WHERE known.request_id = wish.request_id)
+  AND (SELECT count(*) FROM decision_request WHERE state = 'waiting') < 50
+  AND (SELECT count(*) FROM decision_request WHERE asked_at > now() - INTERVAL 1 MINUTE) < 60;
+SELECT * FROM decision_request WHERE request_id = ({said}->>'request_id')
+""".replace(
+    "{said}",
+    "TRY(decode(from_base64(replace(replace('{file}', '-', '+'), '_', '/')))::JSON)",
+)
+_WISH = r"[A-Za-z0-9_-]+={0,2}"
 
 # What Quack itself asks when a database is attached, and what it learns: nothing. Kept connections
 # (sessions.py) are attached databases, but never looked into.
@@ -149,6 +183,7 @@ def _commands(
     yield "backup store", _BACKUP, backup_script(connection, target)
     yield "discard backup", _BACKUP, _DISCARD
     yield "run agent", _AGENT, _RUN_AGENT
+    yield "decide action", _WISH, _DECIDE
 
 
 def backup_script(connection: duckdb.DuckDBPyConnection, target: str) -> str:

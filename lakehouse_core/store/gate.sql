@@ -17,7 +17,8 @@ CREATE MACRO gate.main.is_harmless(tree, functions, table_functions, tables, tak
 -- `<verb> <object> <file>` → its script, with the file in its place; NULL when there is none.
 CREATE MACRO gate.main.script_of(word, patterns, scripts) AS
   CASE
-    WHEN len(word) = 3 AND regexp_full_match(word[3], patterns[word[1] || ' ' || word[2]])
+    WHEN len(word) = 3 AND length(word[3]) <= 16000
+      AND regexp_full_match(word[3], patterns[word[1] || ' ' || word[2]])
     THEN replace(scripts[word[1] || ' ' || word[2]], '{file}', word[3])
   END;
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agents.collect import CollectReport, read_watermark, run_once
 from lakehouse_core.domain.errors import SourceError, SourceUnavailableError
 from lakehouse_core.store.tables import TABLES
-from tests.contract.sources.tallies import complete, letters, totals
+from tests.contract.sources.tallies import complete, content, letters, totals
 from tests.factories import NOW
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ def test_collecting_again_changes_nothing(world: World, store: OwnerStore) -> No
     for number in range(7):
         world.run(number)
     first = collect(world, store)
+    before = content(store)
     again = collect(world, store)
+    assert content(store) == before
     assert first.rows > 0
     assert again.rows == 0
     assert again.error is None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from agents import collect, health, pipeline, probe, retention, rollup
+from agents import collect, health, pipeline, probe, recommend, retention, rollup
 from agents.runs import Ended, Result, run_job
 from agents.scheduler import ScheduledJob
 from agents.watch import Lease, Watch
@@ -110,7 +110,18 @@ def scheduled_jobs(shop: Workshop) -> list[ScheduledJob]:
             lambda _: retention.run_once(store, config, clock),
         ),
         *([_pipeline_job(shop)] if config.pipeline.enabled else ()),
+        *([_recommend_job(shop)] if config.maintenance.enabled else ()),
     ]
+
+
+def _recommend_job(shop: Workshop) -> ScheduledJob:
+    return watched_job(
+        shop,
+        "recommend",
+        shop.config.maintenance.recommend_every,
+        LIMIT,
+        lambda _: recommend.run_once(shop.store, shop.config, shop.clock),
+    )
 
 
 def _pipeline_job(shop: Workshop) -> ScheduledJob:

@@ -36,7 +36,7 @@ class Job:
 
     agent: str
     every: timedelta
-    feeds: str  # queries, tables, health, engines, workloads or upkeep
+    feeds: str  # queries, tables, health, engines, workloads, recommendations or upkeep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +126,7 @@ def jobs(config: Config) -> tuple[Job, ...]:
         Job(agent="rollup", every=ROLLUP_EVERY, feeds="upkeep"),
         Job(agent="retention", every=config.agents.retention_every, feeds="upkeep"),
         *_pipeline(config),
+        *_recommend(config),
     )
 
 
@@ -133,6 +134,13 @@ def _pipeline(config: Config) -> tuple[Job, ...]:
     if not config.pipeline.enabled:
         return ()
     return (Job(agent="pipeline", every=config.pipeline.every, feeds="workloads"),)
+
+
+def _recommend(config: Config) -> tuple[Job, ...]:
+    if not config.maintenance.enabled:
+        return ()
+    every = config.maintenance.recommend_every
+    return (Job(agent="recommend", every=every, feeds="recommendations"),)
 
 
 def _is_wanted(config: Config, source: str) -> bool:

@@ -42,6 +42,7 @@ JOBS = {  # seconds between runs
     "rollup": 30,
     "retention": 3_600,
     "pipeline": 600,
+    "recommend": 120,
 }
 PEOPLE = ("ana", "bo", "chen", "dashboards", "etl_nightly")
 TEMPLATES: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (

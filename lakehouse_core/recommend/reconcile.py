@@ -1,0 +1,172 @@
+"""From what would be proposed now to what changes in the ledger: deduplicated, without flapping.
+
+There is one open action per table and kind. It is made anew only when its figures differ by more
+than the configured share, and renewed when half of its time is over. What was rejected, failed or
+just done is not proposed again before the table is another one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from lakehouse_core.domain.maintenance import State
+from lakehouse_core.maintenance.decisions import PROPOSER
+from lakehouse_core.maintenance.difference import figures_of, is_material, material_difference
+from lakehouse_core.maintenance.states import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from lakehouse_core.config.models import MaintenanceConfig
+    from lakehouse_core.domain.maintenance import Action
+    from lakehouse_core.recommend.facts import Subject
+
+WAITING = frozenset({State.PROPOSED, State.SNOOZED})
+UNDER_WAY = frozenset({State.APPROVED, State.SCHEDULED, State.RUNNING, State.VERIFYING})
+# What somebody said no to must have become clearly worse before it is proposed again.
+MUCH = 5
+# What failed is proposed again the next day, or when the table has changed.
+PAUSE = timedelta(days=1)
+_USD = "saving_usd_month"
+NO_LONGER_NEEDED = "The table does not need it any more"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What the ledger holds, and what was found out about the tables.
+
+    Attributes:
+        known: by its key the open action or, where there is none, the newest.
+        subjects: tables that were looked at, by id.
+        gone: why a table was not looked at, by id.
+    """
+
+    known: Mapping[str, Action]
+    subjects: Mapping[str, Subject]
+    gone: Mapping[str, str]
+    settings: MaintenanceConfig
+    now: datetime
+
+
+def reconcile(wanted: Iterable[Action], around: Situation) -> list[Step]:
+    """The steps that make the ledger say what is wanted; none when it does already."""
+    steps: list[Step] = []
+    keys = set()
+    for action in wanted:
+        keys.add(action.dedupe_key)
+        steps += _reconcile_one(action, around)
+    steps += [
+        _expire(action, around.gone.get(action.table_id, NO_LONGER_NEEDED), around.now)
+        for key, action in around.known.items()
+        if key not in keys and action.state in WAITING
+    ]
+    return steps
+
+
+def _reconcile_one(wanted: Action, around: Situation) -> list[Step]:
+    last = around.known.get(wanted.dedupe_key)
+    if last is None:
+        return [_new(wanted)]
+    if last.state in UNDER_WAY:
+        return []
+    if last.state in WAITING:
+        return _refresh(last, wanted, around)
+    return [_new(wanted)] if _may_come_back(last, around) else []
+
+
+def _refresh(last: Action, wanted: Action, around: Situation) -> list[Step]:
+    if last.plan.table_uuid != wanted.plan.table_uuid or around.now >= last.expires_at:
+        why = "The table was made anew, or the time of the proposal is over"
+        return [_expire(last, why, around.now), _new(wanted)]
+    is_awake = last.state is State.PROPOSED
+    if last.state is State.SNOOZED:
+        if last.snoozed_until is not None and around.now < last.snoozed_until:
+            return []
+        is_awake = False
+    moved = _moved(last, wanted, around.settings.min_difference)
+    is_old = last.expires_at - around.now < around.settings.expires_after / 2
+    if is_awake and moved is None and not is_old:
+        return []
+    verb = "refreshed" if moved else ("renewed" if is_awake else None)
+    fields = _FACTS if moved else _EVIDENCE
+    after = replace(
+        last,
+        state=State.PROPOSED,
+        snoozed_until=None,
+        **{name: getattr(wanted, name) for name in fields},
+    )
+    reason = {"reason": moved or "its time is renewed: the table still needs it"}
+    return [Step(before=last, after=after, by=PROPOSER, verb=verb, why=reason)]
+
+
+_EVIDENCE = ("evidence", "evidence_at", "expires_at")
+_FACTS = (
+    *_EVIDENCE,
+    *("title", "reason", "predicted", "risk", "plan", "plan_hash", "gain_usd_month", "cost_usd"),
+    "priority",
+)
+
+
+def _moved(last: Action, wanted: Action, share: float) -> str | None:
+    """Which figure differs so much that the proposal is made anew."""
+    figures = {one.name: one.before for one in wanted.predicted if one.before is not None}
+    figures.pop("score", None)
+    figures.pop("planning_ms", None)
+    found = material_difference(last.predicted, figures, share)
+    if found is not None:
+        return found
+    before, now = _usd(last), _usd(wanted)
+    # Money grows with every query that is seen: only a great difference is news.
+    if (before is None) != (now is None):
+        return "what it saves could be priced, or cannot be any more"
+    if before is not None and now is not None and is_material(_USD, before, now, MUCH * share):
+        return f"its saving was {before:.2f} USD a month, and is {now:.2f} now"
+    return None
+
+
+def _usd(action: Action) -> float | None:
+    return next((one.after for one in action.predicted if one.name == _USD), None)
+
+
+def _may_come_back(last: Action, around: Situation) -> bool:
+    """Whether what is over may be proposed again."""
+    subject, share = around.subjects[last.table_id], around.settings.min_difference
+    figures = figures_of(subject.metrics)
+    if last.state is State.EXPIRED:
+        return True
+    if last.plan.table_uuid != subject.table.table_uuid:
+        return True
+    if last.state is State.REJECTED:
+        return material_difference(last.predicted, figures, MUCH * share) is not None
+    if last.state is State.VERIFIED:
+        return _is_bad_again(last, subject, share)
+    ended = last.ended_at or last.updated_at
+    return around.now - ended >= PAUSE or (
+        subject.metrics.collected_at > ended
+        and material_difference(last.predicted, figures, share) is not None
+    )
+
+
+def _is_bad_again(last: Action, subject: Subject, share: float) -> bool:
+    """Whether the table is worse than the action left it, as collected since."""
+    ended = last.ended_at or last.updated_at
+    if subject.metrics.collected_at <= ended:
+        return False
+    left = {one.name: one.after for one in (*last.predicted, *last.realised)}
+    return any(
+        after is not None and now > after and is_material(name, after, now, share)
+        for name, now in figures_of(subject.metrics).items()
+        if (after := left.get(name)) is not None
+    )
+
+
+def _expire(action: Action, why: str, now: datetime) -> Step:
+    after = replace(action, state=State.EXPIRED, explanation=why, ended_at=now)
+    return Step(before=action, after=after, by=PROPOSER, why={"reason": why})
+
+
+def _new(action: Action) -> Step:
+    return Step(before=None, after=action, by=action.proposed_by)

@@ -1,0 +1,126 @@
+"""The savings ledger: what queries cost before an action and since, measured, never predicted.
+
+Runs of one template on one engine are compared: bytes and time per run before the action began and
+after it ended. A template that nobody ran on both sides says nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from lakehouse_core.domain.maintenance import Saving
+from lakehouse_core.store.rows import to_arrow
+
+if TYPE_CHECKING:
+    from lakehouse_core.config.models import Config, PricesConfig
+    from lakehouse_core.store.port import TelemetryStore
+
+# Fewer runs than these on one side are an accident, not a saving.
+LEAST_RUNS = 3
+# An action is measured for so long; then other changes say more than it.
+MEASURED_FOR = timedelta(days=30)
+MONTH = timedelta(days=30)
+_TB = Decimal(10**12)
+_MS_PER_HOUR = Decimal(3_600_000)
+_MICRO = Decimal("0.000001")
+
+ACTIONS_SQL = """
+SELECT action_id, table_id, started_at, ended_at FROM action
+WHERE state = 'verified' AND ended_at >= $since::TIMESTAMPTZ AND started_at IS NOT NULL
+ORDER BY ended_at
+"""
+# Means of finished reads on either side; the window before is as long as the evidence's.
+RUNS_SQL = """
+WITH reads AS (
+  SELECT engine_id, template_id, bytes_scanned, execution_ms, cpu_ms,
+    submitted_at >= $ended::TIMESTAMPTZ AS is_after
+  FROM query_event
+  WHERE status = 'finished' AND statement_kind = 'select' AND origin = 'real'
+    AND submitted_at >= $from::TIMESTAMPTZ AND submitted_at < $now::TIMESTAMPTZ
+    AND NOT (submitted_at >= $started::TIMESTAMPTZ AND submitted_at < $ended::TIMESTAMPTZ)
+    AND template_id IN (
+      SELECT template_id FROM column_usage WHERE table_name = $table::VARCHAR
+      UNION SELECT template_id FROM template_table WHERE table_name = $table::VARCHAR)
+)
+SELECT engine_id, template_id,
+  count(*) FILTER (WHERE NOT is_after) AS runs_before,
+  count(*) FILTER (WHERE is_after) AS runs_after,
+  avg(bytes_scanned) FILTER (WHERE NOT is_after) AS bytes_before,
+  avg(bytes_scanned) FILTER (WHERE is_after) AS bytes_after,
+  avg(execution_ms) FILTER (WHERE NOT is_after) AS ms_before,
+  avg(execution_ms) FILTER (WHERE is_after) AS ms_after,
+  avg(coalesce(cpu_ms, execution_ms)) FILTER (WHERE NOT is_after) AS core_ms_before,
+  avg(coalesce(cpu_ms, execution_ms)) FILTER (WHERE is_after) AS core_ms_after
+FROM reads GROUP BY engine_id, template_id
+HAVING runs_before >= $least::BIGINT AND runs_after >= $least::BIGINT
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Runs:
+    engine_id: str
+    template_id: str
+    runs_before: int
+    runs_after: int
+    bytes_before: float | None
+    bytes_after: float | None
+    ms_before: float | None
+    ms_after: float | None
+    core_ms_before: float | None
+    core_ms_after: float | None
+
+
+def measure_savings(store: TelemetryStore, config: Config, now: datetime) -> int:
+    """Write the ledger's rows of all actions that are measured; returns how many are new."""
+    rows: list[Saving] = []
+    for action in store.read(ACTIONS_SQL, since=now - MEASURED_FOR).to_pylist():
+        found = store.read(
+            RUNS_SQL,
+            table=action["table_id"],
+            started=action["started_at"],
+            ended=action["ended_at"],
+            **{"from": action["started_at"] - config.maintenance.evidence_window},
+            now=now,
+            least=LEAST_RUNS,
+        ).to_pylist()
+        since = now - action["ended_at"]
+        rows += [
+            _saving(action["action_id"], _Runs(**row), since, config.prices, now) for row in found
+        ]
+    return store.upsert("savings", to_arrow("savings", rows)) if rows else 0
+
+
+def _saving(
+    action_id: str, runs: _Runs, since: timedelta, prices: PricesConfig, now: datetime
+) -> Saving:
+    per_run = _saved_per_run(runs, prices)
+    per_month = Decimal(runs.runs_after) * Decimal(MONTH / since) if since else Decimal(0)
+    return Saving(
+        action_id=action_id,
+        engine_id=runs.engine_id,
+        template_id=runs.template_id,
+        measured_at=now,
+        runs_before=runs.runs_before,
+        runs_after=runs.runs_after,
+        bytes_per_run_before=runs.bytes_before,
+        bytes_per_run_after=runs.bytes_after,
+        ms_per_run_before=runs.ms_before,
+        ms_per_run_after=runs.ms_after,
+        usd_month=None if per_run is None else (per_run * per_month).quantize(_MICRO),
+    )
+
+
+def _saved_per_run(runs: _Runs, prices: PricesConfig) -> Decimal | None:
+    """Money per run; negative when it became dearer; None where nothing is priced or measured."""
+    per_tb = prices.tb_scanned.get(runs.engine_id)
+    if per_tb is not None:
+        if runs.bytes_before is None or runs.bytes_after is None:
+            return None
+        return (Decimal(runs.bytes_before) - Decimal(runs.bytes_after)) * per_tb / _TB
+    if prices.core_hour is None or runs.core_ms_before is None or runs.core_ms_after is None:
+        return None
+    spared = Decimal(runs.core_ms_before) - Decimal(runs.core_ms_after)
+    return spared * prices.core_hour / _MS_PER_HOUR

@@ -6,12 +6,12 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Mapping
 
-    from spark_jobs.pipeline.plan import Plan
+    from pyspark.sql import SparkSession
 
 # Executors parse SQL with these; they are pure Python. sqlglot itself must be installed there.
 SHIPPED = ("lakehouse_core/__init__.py", "lakehouse_core/sql", "lakehouse_core/domain")
@@ -32,18 +32,34 @@ OWN_SESSION = {
 }
 
 
-def open_session(plan: Plan) -> SparkSession:
-    """A session as the plan wants it."""
+class SessionPlan(Protocol):
+    """What a job's plan says about its session."""
+
+    @property
+    def conf(self) -> Mapping[str, str]:
+        """Spark settings."""
+
+    @property
+    def master(self) -> str:
+        """Spark master of a session of our own."""
+
+    @property
+    def remote(self) -> str | None:
+        """A Spark Connect server to use instead."""
+
+
+def open_session(plan: SessionPlan, name: str = "lakehelm-pipeline") -> SparkSession:
+    """A session as the plan wants it, under a name of its own."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 a plan that is wrong needs no Spark
 
     if plan.remote is not None:
         spark = SparkSession.builder.remote(plan.remote).getOrCreate()
-        for key, value in (SETTINGS | plan.conf).items():
+        for key, value in {**SETTINGS, **plan.conf}.items():
             spark.conf.set(key, value)
         _ship(spark)
         return spark
-    builder = SparkSession.builder.master(plan.master).appName("lakehelm-pipeline")
-    for key, value in (OWN_SESSION | SETTINGS | plan.conf).items():
+    builder = SparkSession.builder.master(plan.master).appName(name)
+    for key, value in {**OWN_SESSION, **SETTINGS, **plan.conf}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     if plan.master.startswith("local"):
@@ -62,9 +78,8 @@ def _ship(spark: SparkSession) -> None:
             path = root / part
             for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
                 target.write(file, file.relative_to(root))
-        for file in sorted(Path(__file__).parent.glob("*.py")):
+        for file in sorted(Path(__file__).parents[1].rglob("*.py")):
             target.write(file, file.relative_to(root))
-        target.writestr("spark_jobs/__init__.py", "")
     try:
         spark.addArtifacts(str(archive), pyfile=True)
     finally:

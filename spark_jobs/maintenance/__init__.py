@@ -1,0 +1,1 @@
+"""Maintenance of Iceberg tables in PySpark: a plan in, commits and a report out."""

@@ -1,0 +1,196 @@
+"""Iceberg's own rewrite actions, with our operation in the summary of what they commit.
+
+`CALL` has no way to add to a snapshot's summary in Iceberg 1.12, the actions behind it have: they
+are called with the very arguments of the procedure.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.maintenance.curve import hilbert_columns, rewrite_along_curve
+from spark_jobs.maintenance.partitions import condition
+from spark_jobs.maintenance.work import StageResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from lakehouse_core.domain.maintenance import Stage
+    from spark_jobs.maintenance.table import LakeTable, Metadata
+    from spark_jobs.maintenance.work import Work
+
+DANGLING = "remove-dangling-deletes"
+MANIFEST_BYTES = 8 << 20
+
+
+def rewrite_data_files(work: Work, stage: Stage) -> StageResult:
+    """Put files together, sorted or not; along a Hilbert curve it is ours, Iceberg has none."""
+    columns = hilbert_columns(work.table, stage.arguments.get("sort_order"))
+    if columns:
+        return rewrite_along_curve(work, stage, columns)
+    return work.retried(partial(_data_files, work, stage.arguments))
+
+
+def _data_files(work: Work, arguments: Mapping[str, Any]) -> StageResult:
+    return _once(work, lambda metadata: _run_data_files(work, arguments, metadata))
+
+
+def _run_data_files(work: Work, arguments: Mapping[str, Any], metadata: Metadata) -> StageResult:
+    options = {key: str(value) for key, value in arguments.get("options", {}).items()}
+    # As a part of the action its commit would not carry our operation.
+    is_tidied = options.pop(DANGLING, "false").lower() == "true"
+    action = _actions(work).rewriteDataFiles(work.table.java).options(options)
+    action = _with_strategy(work.table, action, arguments).filter(_files(work, arguments))
+    result = _with_summary(work, action).execute()
+    rewritten = int(result.rewrittenDataFilesCount())
+    facts = {
+        "input_files": rewritten,
+        "input_bytes": int(result.rewrittenBytesCount()),
+        "output_files": int(result.addedDataFilesCount()),
+        "failed_files": int(result.failedDataFilesCount()),
+        "removed_delete_files": int(result.removedDeleteFilesCount()),
+    }
+    if is_tidied and int(metadata.format_version) > 1:
+        work.table.java.refresh()
+        tidy = _actions(work).removeDanglingDeleteFiles(work.table.java)
+        removed = _size(_with_summary(work, tidy).execute().removedDeleteFiles())
+        facts["removed_delete_files"] += removed
+    return StageResult(is_changed=bool(rewritten or facts["removed_delete_files"]), facts=facts)
+
+
+def _with_strategy(table: LakeTable, action: Any, arguments: Mapping[str, Any]) -> Any:
+    strategy, order = arguments.get("strategy"), arguments.get("sort_order")
+    if order is None:
+        return action.sort() if strategy == "sort" else action.binPack()
+    fields = table.parsed_order(order)
+    curve = [one.term() for one in fields if _simple_name(one.term()) == "Zorder"]
+    if curve:
+        names = [ref.name() for term in curve for ref in term.refs()]
+        gateway: Any = table.spark.sparkContext._gateway
+        array = gateway.new_array(table.jvm.java.lang.String, len(names))
+        for place, name in enumerate(names):
+            array[place] = name
+        return action.zOrder(array)
+    builder = table.iceberg.SortOrder.builderFor(table.java.schema())
+    for one in fields:
+        builder.sortBy(one.term(), one.direction(), one.nullOrder())
+    return action.sort(builder.build())
+
+
+def rewrite_position_deletes(work: Work, stage: Stage) -> StageResult:
+    """Fewer position delete files per partition."""
+
+    def run(_: Metadata) -> StageResult:
+        if not _has_deletes_to_merge(work.table):
+            return StageResult(
+                is_changed=False, facts={"reason": "there are no position delete files to merge"}
+            )
+        options = {key: str(value) for key, value in stage.arguments.get("options", {}).items()}
+        action = _actions(work).rewritePositionDeletes(work.table.java).options(options)
+        action = action.filter(_files(work, stage.arguments))
+        result = _with_summary(work, action).execute()
+        rewritten = int(result.rewrittenDeleteFilesCount())
+        added = int(result.addedDeleteFilesCount())
+        facts = {"input_files": rewritten, "output_files": added}
+        return StageResult(is_changed=rewritten > 0, facts=facts)
+
+    return work.retried(lambda: _once(work, run))
+
+
+def rewrite_manifests(work: Work, stage: Stage) -> StageResult:
+    """Fewer manifests, entries ordered by partition."""
+
+    def run(metadata: Metadata) -> StageResult:
+        if not _has_manifests_to_merge(work.table, metadata):
+            return StageResult(
+                is_changed=False, facts={"reason": "the manifests are as few as their size allows"}
+            )
+        action = _actions(work).rewriteManifests(work.table.java)
+        caching = stage.arguments.get("use_caching")
+        if caching is not None:
+            action = action.option("use-caching", str(caching).lower())
+        if (spec_id := stage.arguments.get("spec_id")) is not None:
+            action = action.specId(int(spec_id))
+        result = _with_summary(work, action).execute()
+        rewritten = _size(result.rewrittenManifests())
+        facts = {"input_files": rewritten, "output_files": _size(result.addedManifests())}
+        return StageResult(is_changed=rewritten > 0, facts=facts)
+
+    return work.retried(lambda: _once(work, run))
+
+
+def set_sort_order(work: Work, stage: Stage) -> StageResult:
+    """Ask writers for an order; nothing is rewritten."""
+    order = str(stage.arguments["sort_order"])
+
+    def run() -> StageResult:
+        before = work.pin()
+        # What is not an order does not get into the statement.
+        work.table.parsed_order(order)
+        work.spark.sql(f"ALTER TABLE {work.table.full_name} WRITE ORDERED BY {order}")
+        after = work.pin()
+        is_changed = after.sort_order_id != before.sort_order_id
+        return StageResult(is_changed=is_changed, facts={"sort_order_id": after.sort_order_id})
+
+    return work.retried(run)
+
+
+def _once(work: Work, run: Callable[[Metadata], StageResult]) -> StageResult:
+    """Run a stage unless an earlier run of this action has committed it, or there are no rows."""
+    metadata = work.pin()
+    if work.is_stage_done(metadata):
+        return StageResult(is_changed=True, facts={"found_done": True})
+    if metadata.current_snapshot_id is None:
+        return StageResult(is_changed=False, facts={"reason": "the table is empty"})
+    return run(metadata)
+
+
+def _files(work: Work, arguments: Mapping[str, Any]) -> Any:
+    return condition(
+        work.table,
+        where=arguments.get("where"),
+        only=arguments.get("partitions"),
+        never=work.request.guards.protected_partitions,
+    )
+
+
+def _actions(work: Work) -> Any:
+    return work.table.iceberg.spark.actions.SparkActions.get(work.spark._jsparkSession)
+
+
+def _with_summary(work: Work, action: Any) -> Any:
+    for name, value in work.properties.items():
+        action = action.snapshotProperty(name, value)
+    return action
+
+
+def _has_deletes_to_merge(table: LakeTable) -> bool:
+    # With a delete file per data file, as Spark writes them, there is nothing to merge.
+    partition = "partition, " if table.java.spec().isPartitioned() else ""
+    counted = table.spark.sql(
+        f"SELECT count(*) AS files FROM {table.full_name}.delete_files WHERE content = 1 "  # noqa: S608
+        f"GROUP BY spec_id, {partition}referenced_data_file HAVING count(*) > 1 LIMIT 1"
+    )
+    return bool(counted.collect())
+
+
+def _has_manifests_to_merge(table: LakeTable, metadata: Metadata) -> bool:
+    target = int(metadata.properties.get("commit.manifest.target-size-bytes", MANIFEST_BYTES))
+    sums = table.spark.sql(
+        "SELECT count(*) AS manifests, sum(length) AS bytes "  # noqa: S608 quoted
+        f"FROM {table.full_name}.manifests GROUP BY content, partition_spec_id"
+    ).collect()
+    return any(row["manifests"] > -(-row["bytes"] // target) for row in sums)
+
+
+def _simple_name(value: Any) -> str:
+    return str(value.getClass().getSimpleName())
+
+
+def _size(found: Any) -> int:
+    iterator, count = found.iterator(), 0
+    while iterator.hasNext():
+        iterator.next()
+        count += 1
+    return count

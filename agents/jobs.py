@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from agents import collect, health, pipeline, probe, recommend, retention, rollup
+from agents import collect, health, maintain, pipeline, probe, recommend, retention, rollup
 from agents.runs import Ended, Result, run_job
 from agents.scheduler import ScheduledJob
 from agents.watch import Lease, Watch
 from collectors.registry import build_source, collect_settings, source_names
+from lakehouse_core.views.freshness import SAVINGS_EVERY
 from lakehouse_core.views.hourly import ROLLUP_EVERY
 
 if TYPE_CHECKING:
@@ -110,7 +111,26 @@ def scheduled_jobs(shop: Workshop) -> list[ScheduledJob]:
             lambda _: retention.run_once(store, config, clock),
         ),
         *([_pipeline_job(shop)] if config.pipeline.enabled else ()),
-        *([_recommend_job(shop)] if config.maintenance.enabled else ()),
+        *(_maintenance_jobs(shop) if config.maintenance.enabled else ()),
+    ]
+
+
+def _maintenance_jobs(shop: Workshop) -> list[ScheduledJob]:
+    settings = shop.config.maintenance
+    worker = maintain.Maintain(shop.store, shop.config, shop.clock, shop.is_stopping)
+    ledger = maintain.Savings(shop.store, shop.config, shop.clock)
+    report = shop.progress.reporter("maintain", "steps")
+
+    def work(lease: Lease) -> Result:
+        lease.on_progress = report
+        return worker.run_once(lease)
+
+    # The run ends its Spark job itself when the time is up; this is for one that cannot.
+    limit = settings.timeout + LIMIT
+    return [
+        _recommend_job(shop),
+        watched_job(shop, "maintain", settings.every, limit, work, worker.forget),
+        watched_job(shop, "savings", SAVINGS_EVERY, LIMIT, lambda _: ledger.run_once()),
     ]
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lakehouse_core.store.port import TelemetryStore
 
 LAKE_SOURCE = "iceberg"
+SAVINGS_EVERY = timedelta(minutes=15)
 _PATIENCE = timedelta(seconds=30)  # a job of few seconds is not late for one slow run
 
 LAST_SUCCESS_SQL = """
@@ -36,7 +37,7 @@ class Job:
 
     agent: str
     every: timedelta
-    feeds: str  # queries, tables, health, engines, workloads, recommendations or upkeep
+    feeds: str  # e.g. queries, tables, health, workloads, recommendations, maintenance, upkeep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +127,7 @@ def jobs(config: Config) -> tuple[Job, ...]:
         Job(agent="rollup", every=ROLLUP_EVERY, feeds="upkeep"),
         Job(agent="retention", every=config.agents.retention_every, feeds="upkeep"),
         *_pipeline(config),
-        *_recommend(config),
+        *_maintenance(config),
     )
 
 
@@ -136,11 +137,15 @@ def _pipeline(config: Config) -> tuple[Job, ...]:
     return (Job(agent="pipeline", every=config.pipeline.every, feeds="workloads"),)
 
 
-def _recommend(config: Config) -> tuple[Job, ...]:
+def _maintenance(config: Config) -> tuple[Job, ...]:
     if not config.maintenance.enabled:
         return ()
-    every = config.maintenance.recommend_every
-    return (Job(agent="recommend", every=every, feeds="recommendations"),)
+    settings = config.maintenance
+    return (
+        Job(agent="recommend", every=settings.recommend_every, feeds="recommendations"),
+        Job(agent="maintain", every=settings.every, feeds="maintenance"),
+        Job(agent="savings", every=SAVINGS_EVERY, feeds="upkeep"),
+    )
 
 
 def _is_wanted(config: Config, source: str) -> bool:

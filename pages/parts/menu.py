@@ -24,6 +24,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "Optimise": (
         ("tables", "Tables", "table_chart"),
         ("usage", "Column usage", "grid_on"),
+        ("recommendations", "Recommendations", "recommend"),
     ),
     "Govern": (
         ("agents", "Agents", "smart_toy"),

@@ -67,6 +67,11 @@ def forget_store() -> None:
     _read.clear()
 
 
+def forget_reads() -> None:
+    """Let the next reads see what was just changed."""
+    _read.clear()
+
+
 def read(view: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     """The result of a view (`view(store, *args, **kwargs)`), at most a few seconds old."""
     opened = store()

@@ -1,7 +1,7 @@
 """A process that owns a filled store, as the agents process would: `python -m tests.e2e.owner`.
 
 Reads the configuration like every process of ours; keeps the rows fresh until it is told to stop,
-and answers requests for runs with a run that tells its progress.
+answers requests for runs with a run that tells its progress, and decisions about recommendations.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from agents import recommend
+from agents.decide import Decisions
 from agents.requests import Requests
 from lakehouse_core.config import load_config, resolve_secret
 from lakehouse_core.domain.clock import utc_now
@@ -53,6 +55,8 @@ def main() -> None:
     write_tokens(config)
     with open_owner(config) as store:
         scenario.fill(store, utc_now())
+        recommend.run_once(store, config, utc_now)
+        decisions = Decisions(store, config.maintenance, utc_now)
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         requests = Requests(store, utc_now, scenario.JOBS)
@@ -62,6 +66,7 @@ def main() -> None:
                 return
             if beat % FRESH_SECONDS == 0:
                 scenario.refresh(store, utc_now(), without={run.agent for run in going})
+            decisions.take_up()
             going = scenario.go_on(store, utc_now(), going, requests.when_ended)
             taken: list[str] = []
             requests.take_up({run.agent for run in going}, taken.append)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,6 +12,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from agents import recommend
+from agents.decide import Decisions
 from lakehouse_core.config import load_config
 from lakehouse_core.domain.clock import utc_now
 from pages.parts.menu import SECTIONS
@@ -27,6 +30,24 @@ if TYPE_CHECKING:
 
 TITLES = {name: title for entries in SECTIONS.values() for name, title, _ in entries}
 PAGES = tuple(TITLES)
+
+
+@contextmanager
+def answering(decisions: Decisions) -> Iterator[None]:
+    """Answer wishes about actions, as the agents process does once a second."""
+    stop = threading.Event()
+
+    def beat() -> None:
+        while not stop.wait(0.1):
+            decisions.take_up()
+
+    thread = threading.Thread(target=beat, name="decisions")
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 @dataclass(frozen=True)
@@ -53,7 +74,9 @@ class Place:
         with open_owner(config) as owner:
             if filled:
                 scenario.fill(owner, utc_now())
-            yield owner
+                recommend.run_once(owner, config, utc_now)
+            with answering(Decisions(owner, config.maintenance, utc_now)):
+                yield owner
 
 
 @pytest.fixture(scope="package")

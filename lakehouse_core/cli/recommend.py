@@ -1,0 +1,241 @@
+"""`lakehelm recommend`: what is proposed, and deciding about it."""
+
+from __future__ import annotations
+
+import getpass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakehouse_core.cli.output import (
+    ConfigFile,
+    ExitCode,
+    JsonFlag,
+    Output,
+    QuietFlag,
+    after_group,
+    load,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakehouse_core.domain.maintenance import Action, DecisionRequest, DecisionVerb
+    from lakehouse_core.views.recommendations import RecommendationDetail
+
+_COLUMNS = (
+    *("action_id", "kind", "table_id", "state", "title", "score", "gain_usd_month", "cost_usd"),
+    "expires_at",
+)
+ActionId = Annotated[str, typer.Argument(help="The action, see `lakehelm recommend list`.")]
+Actor = Annotated[
+    str | None, typer.Option("--as", help="Who decides. [default: the name you are logged in with]")
+]
+Reason = Annotated[str | None, typer.Option("--reason", help="Why; it is kept.")]
+PlanHash = Annotated[
+    str | None,
+    typer.Option("--plan-hash", help="Of the plan you have seen; refused when it is another."),
+]
+
+app = typer.Typer(
+    invoke_without_command=True, help="What is proposed for tables; approve, reject or snooze it."
+)
+
+
+@app.callback()
+def recommend_default(
+    ctx: typer.Context, json: JsonFlag = False, quiet: QuietFlag = False, config: ConfigFile = None
+) -> None:
+    """Show what is proposed, gain over cost first."""
+    if ctx.invoked_subcommand is None:
+        _list(Output(json=json, quiet=quiet), config, {})
+    else:
+        ctx.obj = (json, quiet, config)
+
+
+@app.command("list")
+def recommend_list(  # noqa: PLR0913, PLR0917 one option each
+    ctx: typer.Context,
+    state: Annotated[
+        str, typer.Option("--state", help="open (proposed or snoozed), all, or one state.")
+    ] = "open",
+    kind: Annotated[str | None, typer.Option("--kind", help="Only this kind.")] = None,
+    table: Annotated[str | None, typer.Option("--table", help="Only this table.")] = None,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
+    config: ConfigFile = None,
+) -> None:
+    """Show what is proposed, gain over cost first."""
+    out, file = after_group(ctx, json, quiet, config)
+    _list(out, file, {"state": state, "kind": kind, "table": table})
+
+
+@app.command("show")
+def recommend_show(
+    ctx: typer.Context,
+    action_id: ActionId,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
+    config: ConfigFile = None,
+) -> None:
+    """One proposal in full: evidence, what is predicted, risk, and the plan verbatim."""
+    from lakehouse_core.bootstrap import open_store  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.views.recommendations import show_recommendation  # noqa: PLC0415 as above
+
+    out, file = after_group(ctx, json, quiet, config)
+    store = open_store(load(file).config)
+    try:
+        detail = show_recommendation(store, action_id)
+    finally:
+        store.close()
+    if out.is_json:
+        out.record(_document(detail.action) | {"evidence": detail.payers, "history": detail.steps})
+    else:
+        _print(out, detail)
+
+
+@app.command("approve")
+def recommend_approve(  # noqa: PLR0913, PLR0917 one option each
+    ctx: typer.Context,
+    action_id: ActionId,
+    confirm: Annotated[
+        str | None,
+        typer.Option("--confirm", help="The table's name, typed: for what deletes files."),
+    ] = None,
+    reason: Reason = None,
+    actor: Actor = None,
+    plan_hash: PlanHash = None,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
+    config: ConfigFile = None,
+) -> None:
+    """Let it be done. Exit code 1 when it is refused."""
+    given = {"confirmation": confirm, "reason": reason, "actor": actor, "plan_hash": plan_hash}
+    _decide(after_group(ctx, json, quiet, config), action_id, "approve", given)
+
+
+@app.command("reject")
+def recommend_reject(  # noqa: PLR0913, PLR0917 one option each
+    ctx: typer.Context,
+    action_id: ActionId,
+    reason: Reason = None,
+    actor: Actor = None,
+    plan_hash: PlanHash = None,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
+    config: ConfigFile = None,
+) -> None:
+    """Say no; it is proposed again only when the table has become much worse."""
+    given = {"reason": reason, "actor": actor, "plan_hash": plan_hash}
+    _decide(after_group(ctx, json, quiet, config), action_id, "reject", given)
+
+
+@app.command("snooze")
+def recommend_snooze(  # noqa: PLR0913, PLR0917 one option each
+    ctx: typer.Context,
+    action_id: ActionId,
+    duration: Annotated[
+        str, typer.Option("--for", help="How long, e.g. 12h or 7d; at most 90d.")
+    ] = "7d",
+    reason: Reason = None,
+    actor: Actor = None,
+    plan_hash: PlanHash = None,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
+    config: ConfigFile = None,
+) -> None:
+    """Let it sleep; it is proposed again afterwards."""
+    given = {"reason": reason, "actor": actor, "plan_hash": plan_hash, "until": _until(duration)}
+    _decide(after_group(ctx, json, quiet, config), action_id, "snooze", given)
+
+
+def _list(out: Output, config: Path | None, given: dict[str, Any]) -> None:
+    from lakehouse_core.bootstrap import open_store  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.views.recommendations import (  # noqa: PLC0415 as above
+        RecommendationFilters,
+        list_recommendations,
+    )
+    from lakehouse_core.views.unhealed import list_unhealed  # noqa: PLC0415 as above
+
+    filters = RecommendationFilters(**given)
+    settings = load(config).config
+    store = open_store(settings)
+    try:
+        seen = list_recommendations(store, filters)
+        unhealed = () if out.is_json else list_unhealed(store, settings.maintenance)
+    finally:
+        store.close()
+    rows = [_document(action) for action in seen.actions]
+    out.rows(rows, columns=_COLUMNS, one_line=("title",), title="Recommendations")
+    if unhealed and not out.is_quiet:
+        out.rows(unhealed, columns=("table_id", "rule", "message", "why"), title="Not cured")
+
+
+def _decide(
+    options: tuple[Output, Path | None], action_id: str, verb: DecisionVerb, given: dict[str, Any]
+) -> None:
+    from lakehouse_core.bootstrap import open_store  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.views.decisions import Wish, ask  # noqa: PLC0415 as above
+    from lakehouse_core.views.recommendations import show_recommendation  # noqa: PLC0415 as above
+
+    out, file = options
+    store = open_store(load(file).config)
+    try:
+        action = show_recommendation(store, action_id).action
+        given["actor"] = given["actor"] or getpass.getuser()
+        given["plan_hash"] = given["plan_hash"] or action.plan_hash
+        answer = ask(store, Wish(action_id=action.action_id, verb=verb, **given))
+        action = show_recommendation(store, action.action_id).action
+    finally:
+        store.close()
+    _tell(out, answer, action)
+
+
+def _tell(out: Output, answer: DecisionRequest, action: Action) -> None:
+    if out.is_json:
+        out.record({"request": answer, "action": _document(action)})
+    elif answer.state == "done":
+        out.say(f"{action.action_id}: {answer.answer}")
+    else:
+        out.warn(f"{action.action_id} is {action.state}: {answer.answer}")
+    if answer.state != "done":
+        raise typer.Exit(ExitCode.FAILURE)
+
+
+def _document(action: Action) -> dict[str, Any]:
+    """The action as JSON has it; `score` is what the table shows of the prediction."""
+    from dataclasses import fields  # noqa: PLC0415 keeps --help fast
+
+    from lakehouse_core.views.recommendations import change_of  # noqa: PLC0415 as above
+
+    score = change_of(action, "score")
+    shown = f"{score.before:.0f} → {score.after:.0f}" if score and score.after is not None else None
+    return {one.name: getattr(action, one.name) for one in fields(action)} | {"score": shown}
+
+
+def _print(out: Output, detail: RecommendationDetail) -> None:
+    action = detail.action
+    out.text(f"{action.action_id}  {action.title}  ({action.table_id})")
+    out.text(f"State: {action.state}. {action.explanation or ''}".rstrip())
+    out.text(f"Why: {action.reason}")
+    out.text(f"Risk: {action.risk}")
+    out.text(f"Plan {action.plan_hash}, {action.plan.input_bytes:,} bytes are read:")
+    for stage in action.plan.stages:
+        out.text(f"  {stage.name}:\n    {stage.call}")
+    out.text(f"Checked right before: {', '.join(action.plan.preconditions)}")
+    columns = ("name", "unit", "before", "after", "low", "high")
+    out.rows(action.predicted, columns=columns, title="Predicted (modelled)")
+    columns = ("engine_id", "runs", "bytes_scanned", "execution_ms", "saving_usd_month", "template")
+    out.rows(detail.payers, columns=columns, one_line=("template",), title="Who pays for it")
+    out.rows(detail.steps, columns=("noted_at", "actor", "verb"), title="What happened")
+
+
+def _until(duration: str) -> datetime:
+    from lakehouse_core.config.units import parse_duration  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.domain.errors import FilterError  # noqa: PLC0415 as above
+
+    try:
+        return datetime.now(UTC) + parse_duration(duration)
+    except (ValueError, OverflowError) as error:
+        raise FilterError(f"--for {duration!r}: {error}") from error

@@ -14,6 +14,9 @@ NO_TABLE = ("NoSuchTableException", "TABLE_OR_VIEW_NOT_FOUND", "NoSuchIcebergTab
 REFERENCED = "Still referenced by refs"
 
 
+PACKAGE = "org.apache.iceberg.exceptions."
+
+
 class EndedError(Exception):
     """Raised to end an action; `outcome` says how."""
 
@@ -63,7 +66,8 @@ def conflict_of(error: BaseException) -> str | None:
     text = str(error)
     if REFERENCED in text:
         return next(line.strip() for line in text.splitlines() if REFERENCED in line)[:300]
-    return conflict_in(error)
+    found = conflict_in(error)
+    return None if found is None else found.lstrip(": ").replace(PACKAGE, "")
 
 
 def first_line(error: BaseException) -> str:

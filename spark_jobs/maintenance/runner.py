@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,12 @@ from spark_jobs.maintenance.compact import compact_files
 from spark_jobs.maintenance.expire import expire_snapshots, missing_files
 from spark_jobs.maintenance.figures import measure
 from spark_jobs.maintenance.orphans import remove_orphan_files
-from spark_jobs.maintenance.outcome import EndedError, VerificationError, first_line
+from spark_jobs.maintenance.outcome import (
+    EndedError,
+    RefusedError,
+    VerificationError,
+    first_line,
+)
 from spark_jobs.maintenance.report import ActionReport
 from spark_jobs.maintenance.rewrite import (
     rewrite_data_files,
@@ -96,11 +102,14 @@ class _Run:
             base = work.pin().current_snapshot_id
             self._told.base_snapshot_id = base
             self._told.figures["before"] = measure(self._spark, table.full_name, base)
-        is_changed = False
         try:
             is_changed = self._stages(work)
-        finally:
-            self._note_commits(work)
+        except Exception:
+            # What was committed counts also when a later stage fails.
+            with contextlib.suppress(RefusedError):
+                self._note_commits(work)
+            raise
+        self._note_commits(work)
         with self._report.step(self._told, "verify"):
             if is_changed:
                 self._verify(work)
@@ -125,7 +134,6 @@ class _Run:
         return is_changed
 
     def _note_commits(self, work: Work) -> None:
-        """What was committed counts also when a later stage fails."""
         found = self._commits(work)
         self._told.commits = [one.snapshot_id for one in found]
         if found:

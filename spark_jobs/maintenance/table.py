@@ -182,12 +182,18 @@ class LakeTable:
         except Exception as error:
             if is_no_table(error):
                 raise RefusedError(f"Table {self.name} is gone: it was dropped meanwhile") from None
+            if "UUID does not match" in str(error):
+                raise RefusedError(
+                    f"Table {self.name} is another one now: it was dropped and made anew meanwhile"
+                ) from None
             raise
         return self.metadata()
 
     def metadata(self) -> Metadata:
         """What the handle knows, without asking the catalog."""
         current = self.java.operations().current()
+        if current is None:  # a refresh has found nothing
+            raise RefusedError(f"Table {self.name} is gone: it was dropped meanwhile")
         return Metadata(json.loads(self.iceberg.TableMetadataParser.toJson(current)))
 
     def tasks(self, snapshot_id: int) -> Any:

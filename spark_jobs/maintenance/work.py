@@ -164,6 +164,7 @@ class Work:
         conflict = conflict_of(error)
         if conflict is not None:
             return conflict
+        self.pin()  # the table was dropped or changed: that is why
         if self.stop.is_asked:
             raise StoppedError("The run was asked to end while files were written") from error
         raise error

@@ -7,6 +7,7 @@ import streamlit as st
 from lakehouse_core.domain.errors import NotFoundError
 from lakehouse_core.views import formatting as f
 from lakehouse_core.views.health import count_states
+from lakehouse_core.views.table_detail import care_of, largest_partitions, latest_commits
 from lakehouse_core.views.tables import (
     TableStructure,
     TableView,
@@ -18,7 +19,14 @@ from lakehouse_core.views.tables import (
     size_histogram,
 )
 from pages.parts import cards, choice, frame, menu, session, table_charts
-from pages.parts.table_grids import contributor_grid, table_grid
+from pages.parts.table_filter import narrowed
+from pages.parts.table_grids import (
+    care_grid,
+    commit_grid,
+    contributor_grid,
+    partition_grid,
+    table_grid,
+)
 from pages.parts.text import plain
 
 
@@ -33,8 +41,12 @@ def listing() -> str | None:
         )
         return None
     cards.state_cards(count_states(tuple(view.health for view in seen)))
-    ids = [view.structure.table_id for view in seen]
-    table_grid(seen, "tables_grid", choice.remember("tables_grid", "table", ids))
+    kept = narrowed(seen)
+    if not kept:
+        st.info("No table passes these filters.", icon=":material/filter_alt_off:")
+        return None
+    ids = [view.structure.table_id for view in kept]
+    table_grid(kept, "tables_grid", choice.remember("tables_grid", "table", ids))
     with st.container(horizontal=True, vertical_alignment="center"):
         frame.caption(
             "Lowest score first. Choose a row for its detail. Empty cells are not known.",
@@ -84,6 +96,29 @@ def detail(name: str) -> None:
         else:
             st.caption("No query of the window used this table, as far as its text was understood.")
         frame.caption(f"Queries of {made.window.phrase}; the 15 most frequent uses.", "queries")
+    closer(view.structure.table_id)
+
+
+def closer(table_id: str) -> None:
+    """Care, partitions and commits, each on its own tab."""
+    care, parts, made = st.tabs(["Maintenance", "Partitions", "Commits"])
+    with care:
+        actions = session.read_now(care_of, table_id)
+        if actions:
+            care_grid(actions)
+        else:
+            st.caption("Nothing was proposed for this table so far.")
+        frame.caption("Proposals and what came of them, newest first.", "health")
+    with parts:
+        partitions = session.read_now(largest_partitions, table_id)
+        if partitions:
+            partition_grid(partitions)
+        else:
+            st.caption("The table has no partitions, or they were not collected yet.")
+        frame.caption("The largest partitions and those with the most files.", "tables")
+    with made:
+        commit_grid(session.read_now(latest_commits, table_id))
+        frame.caption("The newest 100 commits, newest first.", "tables")
 
 
 def verdict(view: TableView) -> None:

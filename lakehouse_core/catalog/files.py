@@ -65,6 +65,7 @@ class LiveFiles:
     rows: NDArray[np.int64]
     sizes: NDArray[np.int64]
     partition: NDArray[np.int64]  # number of the partition the file belongs to
+    partition_key: pa.ChunkedArray  # its values (partition_key.py)
     sort_order_id: NDArray[np.int32]  # -1 when the file does not say
     manifest: NDArray[np.int64]  # index into the manifest list
     lower: pa.ChunkedArray  # bounds of the leading sort column as stored, null where unknown
@@ -97,6 +98,7 @@ def live_files(
         rows=_array(rows, "record_count"),
         sizes=_array(rows, "file_size_in_bytes"),
         partition=_partition_numbers(rows, manifest, manifests, partition_names),
+        partition_key=rows.column("partition"),
         sort_order_id=_array(rows, "sort_order_id", missing=-1),
         manifest=manifest,
         lower=rows.column("lower_bounds"),

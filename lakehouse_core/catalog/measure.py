@@ -11,6 +11,7 @@ import numpy as np
 from lakehouse_core.catalog.files import EQUALITY_DELETES, POSITION_DELETES
 from lakehouse_core.catalog.manifest_list import DATA
 from lakehouse_core.catalog.overlap import sort_overlap
+from lakehouse_core.catalog.partitions import largest_partitions
 from lakehouse_core.domain.table import HISTOGRAM_BOUNDS, TableMetrics
 
 if TYPE_CHECKING:
@@ -78,6 +79,9 @@ def measure(reading: Reading, *, small_file_bytes: int, collected_at: datetime) 
             float(np.not_equal(files.sort_order_id[is_data], order.order_id).mean())
             if order and data_files
             else None
+        ),
+        largest_partitions=largest_partitions(
+            metadata, reading.manifests, files, small_file_bytes=small_file_bytes
         ),
     )
 

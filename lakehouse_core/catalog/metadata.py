@@ -45,6 +45,7 @@ class TableMetadata:
     current: Snapshot | None
     fields: tuple[Field, ...]  # of the current schema, nested ones included
     partition_names: Mapping[int, tuple[str, ...]]  # by partition spec id
+    partition_transforms: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  # as above
     sort_order: SortOrder | None
     properties: Mapping[str, str]
     table_location: str = ""
@@ -99,7 +100,8 @@ def _parse(raw: dict[str, Any], location: str, size_bytes: int) -> TableMetadata
         snapshots=snapshots,
         current=_current(snapshots, None if current_id == -1 else current_id),
         fields=fields,
-        partition_names=_partition_names(raw),
+        partition_names=_of_specs(raw, "name"),
+        partition_transforms=_of_specs(raw, "transform"),
         sort_order=sort_order(raw, fields),
         properties=raw.get("properties") or {},
         table_location=str(raw["location"]),
@@ -146,11 +148,10 @@ def _current_schema(raw: dict[str, Any]) -> dict[str, Any]:
     return dict(raw["schema"])  # v1 files may have this alone
 
 
-def _partition_names(raw: dict[str, Any]) -> dict[int, tuple[str, ...]]:
+def _of_specs(raw: dict[str, Any], key: str) -> dict[int, tuple[str, ...]]:
     specs = raw.get("partition-specs")
     if specs is None:  # v1 files may have the one spec alone
         specs = [{"spec-id": 0, "fields": raw["partition-spec"]}]
     return {
-        int(spec["spec-id"]): tuple(str(field["name"]) for field in spec["fields"])
-        for spec in specs
+        int(spec["spec-id"]): tuple(str(field[key]) for field in spec["fields"]) for spec in specs
     }

@@ -82,6 +82,18 @@ def _take_quoted(rest: str, text: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionMetrics:
+    """Structure of one partition."""
+
+    partition: str  # as people say it: `region=eu, ts_day=2026-11-16`
+    data_files: int
+    total_bytes: int
+    total_rows: int
+    small_files: int
+    delete_files: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableMetrics:
     """Structure of one table at one snapshot; a row of `table_metrics`.
 
@@ -118,6 +130,7 @@ class TableMetrics:
     sort_overlap: float | None  # mean share of a partition's other files that meet a file's range
     unsorted_share: float | None  # share of data files written without the current sort order
     amoro_score: int | None = None  # Apache Amoro's health score, 0-100
+    largest_partitions: tuple[PartitionMetrics, ...] = ()  # and those with the most files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakehouse_core.domain.health import Contributor
+    from lakehouse_core.domain.table import PartitionMetrics
+    from lakehouse_core.views.table_detail import TableCare, TableCommit
     from lakehouse_core.views.tables import TableView
 
 
@@ -83,3 +85,97 @@ def contributor_grid(contributors: Sequence[Contributor]) -> None:
             "unit": "Unit",
         },
     )
+
+
+def partition_grid(partitions: Sequence[PartitionMetrics]) -> None:
+    """The partitions that matter most."""
+    whole = max((one.total_bytes for one in partitions), default=0)
+    show(
+        [
+            {
+                "partition": one.partition,
+                "share": one.total_bytes / whole if whole else 0,
+                "size": mebibytes(one.total_bytes),
+                "files": one.data_files,
+                "small": one.small_files,
+                "deletes": one.delete_files,
+                "rows": one.total_rows,
+            }
+            for one in partitions
+        ],
+        {
+            "partition": wide("Partition"),
+            "share": st.column_config.ProgressColumn(
+                "Of the largest", min_value=0, max_value=1, format="percent"
+            ),
+            "size": number("Size", "%.1f MiB"),
+            "files": counted("Data files"),
+            "small": counted("Small files"),
+            "deletes": counted("Delete files"),
+            "rows": counted("Rows"),
+        },
+    )
+
+
+def commit_grid(commits: Sequence[TableCommit]) -> None:
+    """The newest commits, newest first."""
+    show(
+        [
+            {
+                "at": one.committed_at,
+                "operation": one.operation,
+                "by": _writer(one),
+                "added": one.added_files,
+                "removed": one.deleted_files,
+                "rows": one.added_rows,
+                "gone": one.deleted_rows,
+                "size": mebibytes(one.added_bytes),
+                "snapshot": str(one.snapshot_id),
+            }
+            for one in commits
+        ],
+        {
+            "at": time_of("Committed"),
+            "operation": "Operation",
+            "by": "Written by",
+            "added": counted("Files added"),
+            "removed": counted("Files removed"),
+            "rows": counted("Rows added"),
+            "gone": counted("Rows removed"),
+            "size": number("Added", "%.1f MiB"),
+            "snapshot": "Snapshot",
+        },
+    )
+
+
+def care_grid(actions: Sequence[TableCare]) -> None:
+    """What was proposed for a table and done to it."""
+    show(
+        [
+            {
+                "at": one.ended_at or one.updated_at,
+                "state": one.state,
+                "title": one.title,
+                "why": one.explanation,
+                "by": one.decided_by,
+                "id": one.action_id,
+            }
+            for one in actions
+        ],
+        {
+            "at": time_of("When"),
+            "state": "State",
+            "title": wide("What"),
+            "why": wide("Why it stands there"),
+            "by": "Decided by",
+            "id": "Action",
+        },
+    )
+
+
+def _writer(commit: TableCommit) -> str:
+    if commit.is_care:
+        return "Lakehelm maintenance"
+    if commit.flink_checkpoint_id is not None:
+        return f"{commit.engine_name or 'flink'}, checkpoint {commit.flink_checkpoint_id}"
+    return commit.engine_name or ""

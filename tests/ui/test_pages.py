@@ -178,6 +178,16 @@ def test_chosen_table_shows_contributors_and_charts(visitor: Visitor, filled_pla
     assert list(contributors["warning"]) == [0.2, 100.0]
 
 
+def test_tables_are_narrowed_by_name_and_state(visitor: Visitor, filled_place: Place) -> None:
+    app = visitor.at(filled_place, "tables")
+    everything = set(app.dataframe[0].value["table"])
+    app.text_input(key="tables_text").set_value("EVENT").run()
+    narrowed = set(app.dataframe[0].value["table"])
+    assert narrowed == {name for name in everything if "event" in name} != everything
+    app.text_input(key="tables_text").set_value("no such table").run()
+    assert "No table passes these filters." in [info.value for info in app.info]
+
+
 def test_table_that_cannot_be_read_is_unknown_with_its_reason(
     visitor: Visitor, filled_place: Place
 ) -> None:

@@ -28,6 +28,7 @@ def files_of(rows: list[Row]) -> LiveFiles:
         rows=np.array(counts, np.int64),
         sizes=np.array(sizes, np.int64),
         partition=np.array(partition, np.int64),
+        partition_key=nothing,
         sort_order_id=np.full(len(rows), -1, np.int32),
         manifest=np.zeros(len(rows), np.int64),
         lower=nothing,

@@ -1,0 +1,187 @@
+"""`lakehelm recommend` and `lakehelm audit` on a served store, with wishes answered for real."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakehouse_core.cli import main
+from tests.ui.conftest import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from lakehouse_core.store.owner import OwnerStore
+
+pytestmark = pytest.mark.duckdb  # the store is served over Quack
+
+
+class Home:
+    """A place whose owner the test can reach."""
+
+    def __init__(self, place: Place, owner: OwnerStore) -> None:
+        self.place = place
+        self.owner = owner
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterator[Home]:
+    place = Place.below(tmp_path_factory.mktemp("home"), repository)
+    with place.served(filled=True) as owner:
+        yield Home(place, owner)
+
+
+@pytest.fixture
+def run(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    for name, value in home.place.environ.items():
+        monkeypatch.setenv(name, value)
+
+    def command(*args: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(args)
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return command
+
+
+@pytest.fixture
+def read(run: Callable[..., tuple[int, str, str]]) -> Callable[..., Any]:
+    def command(*args: str) -> Any:
+        code, out, err = run(*args, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+    return command
+
+
+def proposal(read: Callable[..., Any], kind: str) -> dict[str, Any]:
+    return next(
+        row for row in read("recommend", "list", "--kind", kind) if row["state"] == "proposed"
+    )
+
+
+def test_the_list_has_everything_a_page_shows(read: Callable[..., Any]) -> None:
+    rows = read("recommend", "list")
+    assert [row["priority"] for row in rows] == sorted(
+        (row["priority"] for row in rows), reverse=True
+    )
+    first = next(row for row in rows if row["evidence"])
+    assert first["plan"]["stages"][0]["call"].startswith("CALL `lake`.system.")
+    assert {"engine_id", "runs", "saving_usd_month"} <= set(first["evidence"][0])
+    assert {one["name"] for one in first["predicted"]} >= {"score", "saving_usd_month"}
+    assert read("recommend") == rows
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [(("--state", "lost"), "open, all"), (("--kind", "vacuum"), "compact")],
+)
+def test_an_unknown_filter_is_refused(
+    run: Callable[..., tuple[int, str, str]], args: tuple[str, str], said: str
+) -> None:
+    code, _, err = run("recommend", "list", *args)
+    assert code == 2
+    assert said in err
+
+
+def test_show_prints_the_plan_verbatim(
+    run: Callable[..., tuple[int, str, str]], read: Callable[..., Any]
+) -> None:
+    row = proposal(read, "compact")
+    code, out, _ = run("recommend", "show", row["action_id"])
+    assert code == 0
+    assert row["plan"]["stages"][0]["call"] in out
+    assert row["plan_hash"] in out
+    assert row["risk"] in out
+    assert "Who pays" in out
+    assert read("recommend", "show", row["action_id"][:6])["action_id"] == row["action_id"]
+
+
+def test_an_unknown_action_is_told(run: Callable[..., tuple[int, str, str]]) -> None:
+    for args in (("show", "nobody"), ("approve", "nobody")):
+        code, _, err = run("recommend", *args)
+        assert code == 1
+        assert "recommend list" in err
+
+
+def test_approving_twice_is_refused(
+    run: Callable[..., tuple[int, str, str]], read: Callable[..., Any]
+) -> None:
+    row = proposal(read, "compact")
+    done = read("recommend", "approve", row["action_id"], "--as", "ana", "--reason", "slow")
+    assert done["request"]["state"] == "done"
+    assert (done["action"]["state"], done["action"]["decided_by"]) == ("approved", "ana")
+    code, out, _ = run("recommend", "approve", row["action_id"], "--as", "bo", "--json")
+    assert code == 1
+    assert json.loads(out)["request"]["state"] == "refused"
+    shown = read("recommend", "show", row["action_id"])
+    assert [step["verb"] for step in shown["history"]] == [
+        *("proposed", "approved", "approve refused"),
+    ]
+
+
+def test_another_plan_than_the_one_seen_is_not_approved(
+    run: Callable[..., tuple[int, str, str]], read: Callable[..., Any]
+) -> None:
+    row = proposal(read, "compact")
+    code, _, err = run("recommend", "approve", row["action_id"], "--plan-hash", "00" * 32)
+    assert code == 1
+    assert "not the one you have seen" in err
+
+
+def test_an_expiry_wants_its_table_typed(
+    run: Callable[..., tuple[int, str, str]], read: Callable[..., Any]
+) -> None:
+    row = proposal(read, "expire_snapshots")
+    code, _, err = run("recommend", "approve", row["action_id"], "--as", "ana")
+    assert code == 1
+    assert row["table_id"] in err
+    typed = ("--confirm", row["table_id"])
+    done = read("recommend", "approve", row["action_id"], "--as", "ana", *typed)
+    assert done["action"]["state"] == "approved"
+
+
+def test_rejecting_and_snoozing(
+    run: Callable[..., tuple[int, str, str]], read: Callable[..., Any]
+) -> None:
+    row = proposal(read, "expire_snapshots")
+    snoozed = read("recommend", "snooze", row["action_id"], "--as", "ana", "--for", "12h")
+    assert snoozed["action"]["state"] == "snoozed"
+    assert run("recommend", "snooze", row["action_id"], "--for", "soon")[0] == 2
+    assert run("recommend", "reject", row["action_id"], "--as", "ana")[0] == 1
+    done = read("recommend", "reject", row["action_id"], "--as", "ana", "--reason", "archived")
+    assert done["action"]["decision_reason"] == "archived"
+
+
+def test_what_is_not_cured_is_told_beside_the_list(
+    run: Callable[..., tuple[int, str, str]],
+) -> None:
+    code, out, _ = run("recommend", "list")
+    assert code == 0
+    assert "Not cured" in out
+    assert "lake.demo.skewed" in out
+
+
+def test_the_audit_chain_verifies_until_a_row_is_touched(
+    run: Callable[..., tuple[int, str, str]], read: Callable[..., Any], home: Home
+) -> None:
+    whole = read("audit", "verify")
+    assert whole["is_intact"]
+    assert whole["entries"] >= 4
+    before = home.owner.read("SELECT actor FROM audit WHERE seq = 2").column("actor")[0].as_py()
+    home.owner.transact("audit", ["UPDATE audit SET actor = 'mallory' WHERE seq = 2"])
+    try:
+        code, out, _ = run("audit", "verify", "--json")
+        assert code == 1
+        assert json.loads(out)["first_bad"] == 2
+        code, _, err = run("audit", "verify")
+        assert code == 1
+        assert "Row 2 was changed" in err
+    finally:
+        home.owner.transact("audit", [f"UPDATE audit SET actor = '{before}' WHERE seq = 2"])  # noqa: S608 a name of ours

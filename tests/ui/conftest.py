@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -118,6 +119,8 @@ def visitor(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Visit
     """A visitor whose pages remember nothing of other tests."""
     st.cache_data.clear()
     st.cache_resource.clear()
+    # Streamlit makes each page the main module, and a process spawned later would run it.
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     yield Visitor(repository, monkeypatch)
     st.cache_data.clear()
     st.cache_resource.clear()

@@ -30,7 +30,7 @@ SELECT * FROM decision_request WHERE state = 'waiting' ORDER BY asked_at, reques
 TABLE_SQL = "SELECT * FROM lake_table WHERE table_id = $table::VARCHAR"
 # The metrics of the snapshot the table is at; a table that was rolled back is at an older one.
 METRICS_SQL = """
-SELECT m.* FROM table_metrics m JOIN lake_table t USING (table_id)
+SELECT m.* EXCLUDE (largest_partitions) FROM table_metrics m JOIN lake_table t USING (table_id)
 WHERE t.table_id = $table::VARCHAR
 ORDER BY m.snapshot_id = coalesce(t.current_snapshot_id, 0) DESC, m.collected_at DESC LIMIT 1
 """

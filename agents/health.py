@@ -26,7 +26,7 @@ REPEAT_AFTER = timedelta(hours=1)
 TABLES_SQL = "SELECT * FROM lake_table WHERE dropped_at IS NULL ORDER BY table_id"
 # The metrics of the snapshot the table is at; a table that was rolled back is at an older one.
 METRICS_SQL = """
-SELECT m.* FROM table_metrics m JOIN lake_table t USING (table_id)
+SELECT m.* EXCLUDE (largest_partitions) FROM table_metrics m JOIN lake_table t USING (table_id)
 WHERE t.dropped_at IS NULL
 QUALIFY row_number() OVER (
   PARTITION BY m.table_id

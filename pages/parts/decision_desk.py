@@ -9,12 +9,13 @@ import streamlit as st
 
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.errors import LakehouseError
+from lakehouse_core.domain.maintenance import NEXT, State
 from lakehouse_core.views.decisions import LONGEST_NAME, LONGEST_TEXT, Wish, ask
 from pages.parts import session
 from pages.parts.text import plain
 
 if TYPE_CHECKING:
-    from lakehouse_core.domain.maintenance import DecisionVerb
+    from lakehouse_core.domain.maintenance import Action, DecisionVerb
     from lakehouse_core.views.recommendations import RecommendationDetail
 
 _ACTOR = "actor_name"  # kept for the visit, whichever page is open
@@ -79,8 +80,36 @@ def desk(detail: RecommendationDetail) -> None:
     st.caption("The agents process checks a decision and answers within seconds.")
 
 
+def cancel_desk(action: Action) -> None:
+    """The button that ends an approved action; above it the answer to the last click."""
+    _tell(action.action_id)
+    if State.CANCELLED not in NEXT[action.state]:
+        return
+    st.session_state.setdefault("cancel_actor", st.session_state.get(_ACTOR, ""))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        actor = st.text_input(
+            "Your name", max_chars=LONGEST_NAME, key="cancel_actor", width=240,
+            help="Stands under the decision, in the audit chain.",
+        )  # fmt: skip
+        st.session_state[_ACTOR] = actor
+        st.button(
+            "Cancel",
+            icon=":material/cancel:",
+            key="decide_cancel",
+            on_click=_send,
+            args=(action.action_id, action.plan_hash),
+            disabled=not actor,
+            help="What waits ends at once; what runs ends before its next commit.",
+        )
+
+
+def _send(action_id: str, plan_hash: str) -> None:
+    actor = st.session_state["cancel_actor"]
+    _ask(Wish(action_id=action_id, verb="cancel", actor=actor, plan_hash=plan_hash))
+
+
 def _decide(detail: RecommendationDetail, verb: DecisionVerb) -> None:
-    """Send the decision about what was shown, and keep the answer for the page."""
+    """Send the decision about what was shown."""
     action, given = detail.action, st.session_state
     days = _SNOOZES[given["decide_for"]]
     wish = Wish(
@@ -92,12 +121,17 @@ def _decide(detail: RecommendationDetail, verb: DecisionVerb) -> None:
         confirmation=given.get(f"decide_confirm_{action.action_id}"),
         until=utc_now() + timedelta(days=days) if verb == "snooze" else None,
     )
+    _ask(wish)
+
+
+def _ask(wish: Wish) -> None:
+    """Send a wish, and keep the answer for the page."""
     try:
         answer = ask(session.store(), wish)
         outcome = (answer.state == "done", answer.answer or answer.state)
     except LakehouseError as error:
         outcome = (False, str(error))
-    given.setdefault(_OUTCOME, {})[action.action_id] = outcome
+    st.session_state.setdefault(_OUTCOME, {})[wish.action_id] = outcome
     session.forget_reads()
 
 

@@ -25,6 +25,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("tables", "Tables", "table_chart"),
         ("usage", "Column usage", "grid_on"),
         ("recommendations", "Recommendations", "recommend"),
+        ("maintenance", "Maintenance", "build"),
     ),
     "Govern": (
         ("agents", "Agents", "smart_toy"),

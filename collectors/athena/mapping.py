@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from collectors.base import BadRowError
 from collectors.understanding import Observed
 from lakehouse_core.domain.query import QueryEvent, QueryStatus
-from lakehouse_core.sql.analysis import well_formed
+from lakehouse_core.domain.text import well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,6 +15,7 @@ import pyarrow as pa
 from collectors.base import BadRowError
 from collectors.letters import dead_letter
 from collectors.reports.mapping import Report, to_row
+from collectors.torn import decoded, mended
 from lakehouse_core.domain.clock import Clock, utc_now
 from lakehouse_core.gateway.intake import Delivery, Mapped, Verdict
 from lakehouse_core.store.rows import to_arrow
@@ -45,7 +46,7 @@ class ReportIntake:
         letters: list[DeadLetter] = []
         for delivery in deliveries:
             try:
-                report = _REPORT.decode(delivery.body)
+                report = decoded(_REPORT, delivery.body)
                 table_id = self._table_id(report.table_name, delivery.path)
                 digest = hashlib.sha256(table_id.encode() + b"\0" + delivery.body).hexdigest()[:32]
                 row = to_row(report, digest, table_id, self._clock())
@@ -80,7 +81,7 @@ class ReportIntake:
 
 def _not_json(body: bytes) -> str | None:
     try:
-        msgspec.json.decode(body)
+        msgspec.json.decode(mended(body) or body)
     except _BROKEN as error:
         return f"the body is not JSON: {error}"
     return None

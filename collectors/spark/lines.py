@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from collectors.torn import decoded
+
 _NAME_START = b'{"Event":"'
 _NAME_AT = len(_NAME_START)
 
@@ -84,7 +86,7 @@ def event_name(line: bytes) -> str:
     if line.startswith(_NAME_START) and line.endswith(b"}"):
         name = line[_NAME_AT : line.index(b'"', _NAME_AT)].decode("utf-8", "replace")
     else:
-        event = _ANY.decode(line)
+        event = decoded(_ANY, line)
         found = event.get("Event") if isinstance(event, dict) else None
         if not isinstance(found, str):
             raise ValueError("not an event")
@@ -98,4 +100,4 @@ def decode(name: str, line: bytes) -> Any:
     Raises:
         MsgspecError, ValueError: it is no JSON, no UTF-8, or lacks what such an event always has.
     """
-    return _DECODERS.get(name, _ANY).decode(line)
+    return decoded(_DECODERS.get(name, _ANY), line)

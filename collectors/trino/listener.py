@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from collectors.base import BadRowError
 from collectors.letters import dead_letter
+from collectors.torn import decoded, mended
 from collectors.trino.excerpt import excerpt
 from collectors.trino.mapping import ROWLESS_TYPES, status_of
 from collectors.trino.payload import Event, Operator, Statistics
@@ -127,7 +128,7 @@ class TrinoIntake:
         for raw in _parts(delivery.body):
             short = excerpt(raw)
             try:
-                event = _EVENT.decode(short.body)
+                event = decoded(_EVENT, short.body)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 letters.append(self._letter(engine, short.body, _fault(raw, error)))
             else:
@@ -183,7 +184,7 @@ def _parts(body: bytes) -> Sequence[bytes]:
     """
     try:
         if body.lstrip()[:1] == b"[":
-            return [bytes(raw) for raw in _EVENTS.decode(body)]
+            return [bytes(raw) for raw in decoded(_EVENTS, body)]
         if body.lstrip()[:1] != b"{":
             found = type(msgspec.json.decode(body)).__name__
             raise BadRowError(f"the body is a JSON {found}, not an event or a list of events")
@@ -199,7 +200,7 @@ def _fault(raw: bytes, error: Exception) -> str:
         BadRowError: because it is not JSON at all.
     """
     try:
-        msgspec.json.decode(raw)
+        msgspec.json.decode(mended(raw) or raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as broken:
         raise BadRowError(f"the body is not JSON: {broken}") from error
     return str(error)

@@ -15,6 +15,7 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from lakehouse_core.domain.query import StatementKind, TemplateId
+from lakehouse_core.domain.text import well_formed
 from lakehouse_core.sql import limits
 from lakehouse_core.sql.kind import is_bare_command, is_statement, kind_of
 from lakehouse_core.sql.lex import Code, Lexed, end_of, lex
@@ -94,14 +95,6 @@ def analyse(text: str, dialect: SqlDialect) -> Analysis:
 def template_id(template: str) -> TemplateId:
     """The id of a template."""
     return TemplateId(hashlib.blake2b(template.encode(), digest_size=8).hexdigest())
-
-
-def well_formed(text: str) -> str:
-    """The text with a replacement character for what no store and no pipe takes."""
-    if text.isascii() and "\x00" not in text:
-        return text
-    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return whole.replace("\x00", "\ufffd")
 
 
 def squeezed(text: str) -> str:

@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakehouse_core.domain.table import split_name
-from lakehouse_core.sql.analysis import PARSER_FAILURES, failed, squeezed, well_formed
+from lakehouse_core.domain.text import well_formed
+from lakehouse_core.sql.analysis import PARSER_FAILURES, failed, squeezed
 from lakehouse_core.sql.inspector import default_inspector
 from lakehouse_core.sql.literal import extremes, kind_of
 from lakehouse_core.sql.records import Inspection, UnparsedReason

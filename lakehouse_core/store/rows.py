@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakehouse_core.domain.errors import StoreError
+from lakehouse_core.domain.text import well_formed
 from lakehouse_core.store.schema import schema_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ def to_arrow(table: str, records: Sequence[object]) -> pa.Table:
     """The rows of a store table from its frozen records.
 
     Enums become their values, tuples lists, aware times UTC microseconds; a structure in a text
-    column becomes JSON. A column the records do not have is NULL.
+    column becomes JSON. A column the records do not have is NULL. What is no text in a text
+    becomes a replacement character: one query must not keep others out.
 
     Raises:
         StoreError: a record has a field the table has not, or a value that does not fit; names
@@ -38,10 +40,24 @@ def to_arrow(table: str, records: Sequence[object]) -> pa.Table:
         convert = _converter(column.type)
         values = [convert(getattr(record, column.name)) for record in records]
         try:
-            arrays.append(pa.array(values, column.type))
+            arrays.append(_array(values, column.type))
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
             raise StoreError(f"Column {table}.{column.name} refuses a value: {error}") from error
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """The values; half a character in a text, which engines may tell, costs that character only."""
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:
+        return pa.array([_well_formed(value) for value in values], kind)
+
+
+def _well_formed(value: Any) -> Any:
+    if isinstance(value, str):
+        return well_formed(value)
+    return [_well_formed(item) for item in value] if isinstance(value, list) else value
 
 
 def _field_names(table: str, records: Sequence[object], schema: pa.Schema) -> set[str]:

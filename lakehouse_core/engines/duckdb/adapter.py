@@ -130,6 +130,13 @@ class DuckDBAdapter:
         self._catalog.close()
 
     def _execute(self, statement: Statement, record: QueryRecord) -> pa.Table:
+        try:
+            statement.sql.encode()
+        except UnicodeEncodeError as error:
+            raise QueryFailedError(
+                f"The statement has half a character at position {error.start + 1}",
+                code="INVALID_TEXT",
+            ) from error
         scan = parse_scan(statement.sql, dialect=DIALECT, catalog=self._catalog.name)
         names = {record.query_id} | ({statement.gateway_id} if statement.gateway_id else set())
         ticket = Ticket(frozenset(names))

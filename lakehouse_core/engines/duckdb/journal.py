@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from lakehouse_core.domain.clock import Clock, utc_now
+from lakehouse_core.domain.text import well_formed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,8 @@ class Journal:
 
         A query that ran is not made to fail because its record could not be kept.
         """
-        line = json.dumps(to_json(event), ensure_ascii=False, separators=(",", ":")) + "\n"
+        text = json.dumps(to_json(event), ensure_ascii=False, separators=(",", ":"))
+        line = well_formed(text) + "\n"
         with self._lock:
             hour = self._clock().astimezone(UTC).strftime(HOUR_FORMAT)
             try:

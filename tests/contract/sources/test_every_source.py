@@ -121,6 +121,30 @@ def test_a_bad_row_becomes_a_letter_and_stops_nothing(world: World, store: Owner
     assert len(letters(store)) == 1
 
 
+class Torn(int):
+    """A number that is written into a statement with half a character behind it."""
+
+    def __format__(self, spec: str) -> str:
+        return int.__format__(self, spec) if spec else f"{int(self)} OR v = 'a\ud800'"
+
+
+def test_half_a_character_in_a_statement_stops_nothing(world: World, store: OwnerStore) -> None:
+    if not getattr(world, "takes_torn_text", True):
+        pytest.skip("what stands in for this source refuses such a text itself")
+    whole = {world.run(number) for number in (0, 2)}
+    torn = world.run(Torn(1))
+    report = collect(world, store)
+    assert report.error is None
+    texts = {
+        row["query_id"]: row["sql_text"]
+        for row in store.read("SELECT query_id, sql_text FROM query_event").to_pylist()
+    }
+    assert whole <= texts.keys()
+    if getattr(world, "tells_sql", True):
+        assert "a\ufffd" in texts[torn]
+        assert letters(store) == []
+
+
 def test_history_dropped_before_it_was_read_is_recorded_as_a_gap(
     world: World, store: OwnerStore
 ) -> None:

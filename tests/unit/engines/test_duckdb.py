@@ -120,6 +120,17 @@ def test_a_failed_query_is_journaled_with_its_error(
     assert str(config.home) not in lines[1]["error_message"]
 
 
+def test_half_a_character_in_a_statement_is_told_and_journaled(
+    engine: Engine, config: Config
+) -> None:
+    with pytest.raises(QueryFailedError, match="half a character at position 10") as caught:
+        ask(engine, "SELECT 'a\ud800' AS x")
+    assert caught.value.code == "INVALID_TEXT"
+    (line,) = journal(config)
+    assert line["sql_text"] == "SELECT 'a\ufffd' AS x"
+    assert ask(engine, "SELECT 1 AS x").rows.num_rows == 1
+
+
 def test_secrets_do_not_reach_the_journal(engine: Engine, config: Config) -> None:
     with pytest.raises(QueryFailedError):
         ask(engine, "CREATE SECRET s (TYPE s3, KEY_ID 'AKIAHUSH', SECRET 'hush-hush')")

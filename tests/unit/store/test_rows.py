@@ -104,3 +104,13 @@ def test_a_field_the_table_has_not_is_named() -> None:
 def test_an_unknown_table_is_named_with_the_known_ones() -> None:
     with pytest.raises(StoreError, match=r"no table 'queries'.*query_event"):
         to_arrow("queries", [])
+
+
+def test_half_a_character_costs_that_character_and_no_other_row() -> None:
+    events = [
+        factories.query_event(query_id="torn", sql_text="SELECT 'a\ud800'", tags=("x\udfff",)),
+        factories.query_event(query_id="whole", sql_text="SELECT '\U0001f600'"),
+    ]
+    rows = to_arrow("query_event", events).to_pylist()
+    assert [row["sql_text"] for row in rows] == ["SELECT 'a\ufffd'", "SELECT '\U0001f600'"]
+    assert rows[0]["tags"] == ["x\ufffd"]

@@ -249,6 +249,18 @@ def test_five_megabytes_of_sql_and_odd_unicode_are_rows() -> None:
     assert row["source"] == "\u0000\u2028😀"
 
 
+def test_half_a_character_costs_that_character_not_the_delivery() -> None:
+    whole, torn = completed()[:2]
+    torn["metadata"]["query"] = "SELECT 'a\ud800'"
+    for body in ([whole, torn], [torn, whole]):
+        mapped = map_bodies(json.dumps(body).encode())
+        assert [verdict.refusal for verdict in mapped.verdicts] == [None]
+        texts = {event["query_id"]: event["sql_text"] for event in events_of(mapped)}
+        assert texts[torn["metadata"]["queryId"]] == "SELECT 'a\ufffd'"
+        assert whole["metadata"]["queryId"] in texts
+    assert len(events_of(map_bodies(json.dumps(torn).encode()))) == 1
+
+
 def test_no_events_are_no_rows() -> None:
     mapped = map_bodies(b"[]")
     assert mapped.verdicts[0].accepted == 0

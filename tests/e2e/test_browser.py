@@ -96,6 +96,25 @@ def test_a_job_is_run_from_its_page_and_tells_how_far_it_is(browser: Browser, ui
     assert visit.problems == []
 
 
+def test_a_recommendation_is_approved_on_its_page(browser: Browser, ui_url: str) -> None:
+    visit = Visit(browser, ui_url)
+    visit.open("recommendations")
+    box = visit.page.locator('[data-testid="stDataFrame"]').first.bounding_box()
+    assert box is not None
+    visit.page.mouse.click(box["x"] + 18, box["y"] + 52)
+    expect(visit.page.get_by_text("What is done, exactly?")).to_be_visible()
+    approve = visit.page.get_by_role("button", name="Approve")
+    expect(approve).to_be_disabled()
+    visit.page.get_by_role("textbox", name="Your name").fill("ana")
+    visit.page.get_by_role("textbox", name="Your name").press("Enter")
+    expect(approve).to_be_enabled()
+    approve.click()
+    expect(visit.page.get_by_text("Approved by ana")).to_be_visible()
+    expect(visit.page.get_by_text("Decided by ana")).to_be_visible()
+    assert visit.error_boxes() == []
+    assert visit.problems == []
+
+
 def test_a_template_leads_to_its_queries_and_back(browser: Browser, ui_url: str) -> None:
     visit = Visit(browser, ui_url)
     visit.open("workloads?window=7d&template=template-1")

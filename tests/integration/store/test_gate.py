@@ -12,15 +12,18 @@ from lakehouse_core.store.client import StoreClient
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.views import (
     agents,
+    decisions,
     engines,
     health,
     hourly,
     letters,
     names,
     queries,
+    recommendations,
     red,
     requests,
     template_detail,
+    unhealed,
 )
 from tests.factories import NOW, query_event
 from tests.integration.store.corpus import ABUSES, HONEST, WRITER_COMMANDS
@@ -89,7 +92,10 @@ def test_honest_questions_are_answered(served: OwnerProcess, role: Role) -> None
 
 @pytest.mark.parametrize(
     "module",
-    [agents, engines, health, hourly, letters, names, queries, red, requests, template_detail],
+    [
+        *(agents, decisions, engines, health, hourly, letters, names, queries, recommendations),
+        *(red, requests, template_detail, unhealed),
+    ],
 )
 def test_every_statement_of_the_views_passes_the_gate(
     reader: StoreClient, module: ModuleType

@@ -28,6 +28,7 @@ class Server:
 
     Attributes:
         name: what it is, for messages: `Flink's JobManager`.
+        user_header: a header that names the user also where no password is asked for.
         call_timeout: how long one request may take in all.
         max_bytes: how long one answer may be.
     """
@@ -36,6 +37,7 @@ class Server:
     url: str
     user: str | None = None
     password: str | None = None
+    user_header: str | None = None
     call_timeout: timedelta = CALL_TIMEOUT
     max_bytes: int = MAX_BYTES
 
@@ -46,10 +48,12 @@ class RestApi:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._seconds = server.call_timeout.total_seconds()
-        auth = (server.user, server.password or "") if server.user else None
+        named = {server.user_header: server.user} if server.user_header and server.user else {}
+        has_login = server.user and (server.password or not named)
+        auth = (server.user or "", server.password or "") if has_login else None
         self._client = httpx.Client(
             base_url=server.url,
-            headers={"Accept": "application/json"},
+            headers={"Accept": "application/json", **named},
             auth=auth,
             timeout=httpx.Timeout(min(self._seconds, 10)),
             trust_env=False,  # a proxy of the environment is not meant for the engine
@@ -99,6 +103,10 @@ class RestApi:
         if not isinstance(found, kind):
             raise BadRowError(f"{path} is a {type(found).__name__}, not a {kind.__name__}")
         return found
+
+    @property
+    def _who(self) -> str:
+        return f"user {self._server.user!r}" if self._server.user else "we"
 
     @property
     def _doubt(self) -> str:
@@ -152,7 +160,7 @@ class RestApi:
             )
         if code in (401, 403):
             raise SourceError(
-                f"{where}: we may not read it; set user and password of the engine to somebody "
-                "who may"
+                f"{where}: {self._who} may not read it; set user and password of the engine to "
+                "somebody who may"
             )
         raise SourceError(f"{where}; {self._doubt}")

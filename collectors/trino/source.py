@@ -6,11 +6,12 @@ import json
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from collectors.base import BadRowError, Batch, SourceCapabilities
 from collectors.events import from_json, to_json
 from collectors.letters import dead_letter, gap_letter
-from collectors.trino.http import TrinoApi
+from collectors.rest import RestApi, Server
 from collectors.trino.mapping import is_final, to_observed, writes
 from collectors.trino.position import QueryNumber, TrinoPosition
 from collectors.understanding import TABLES, Observed, Understanding
@@ -58,7 +59,7 @@ class TrinoSource:
         """
         position = TrinoPosition.parse(since.position if since else None)
         newest_at = since.event_at if since else None
-        with TrinoApi(self._settings) as api:
+        with RestApi(_coordinator(self._settings)) as api:
             listed, letters = self._list(api)
             wanted = [i for i in sorted(listed) if i not in position.settled]
             for ids in _chunks(wanted, self._settings.batch_queries):
@@ -72,10 +73,10 @@ class TrinoSource:
         position.finish_listing(listed)
         yield self._batch(haul, position, newest_at)
 
-    def _list(self, api: TrinoApi) -> tuple[Listed, list[DeadLetter]]:
+    def _list(self, api: RestApi) -> tuple[Listed, list[DeadLetter]]:
         listed: Listed = {}
         letters: list[DeadLetter] = []
-        for basic in api.queries():
+        for basic in api.answer("/v1/query", list):
             query_id = basic.get("queryId") if isinstance(basic, dict) else None
             if isinstance(query_id, str) and query_id:
                 listed[query_id] = basic
@@ -84,13 +85,14 @@ class TrinoSource:
         return listed, letters
 
     def _take(
-        self, api: TrinoApi, basic: Mapping[str, Any], position: TrinoPosition, haul: _Haul
+        self, api: RestApi, basic: Mapping[str, Any], position: TrinoPosition, haul: _Haul
     ) -> None:
         query_id = str(basic["queryId"])
         detail: Mapping[str, Any] | None = None
         try:
             if is_final(basic):
-                detail = api.query(query_id, is_pruned=not writes(basic))
+                pruned = {} if writes(basic) else {"pruned": "true"}
+                detail = api.item(f"/v1/query/{quote(query_id, safe='')}", dict, **pruned)
             observed = self._observe(basic, detail)
         except BadRowError as error:
             haul.letters.append(self._letter(basic, f"query {query_id}: {error}"))
@@ -170,6 +172,17 @@ class TrinoSource:
     def _letter(self, payload: object, reason: str) -> DeadLetter:
         text = json.dumps(payload, sort_keys=True, ensure_ascii=False)
         return dead_letter(self.name, text, reason, self._clock())
+
+
+def _coordinator(settings: TrinoSettings) -> Server:
+    return Server(
+        name="Trino's coordinator",
+        url=settings.url,
+        user=settings.user,
+        password=settings.password,
+        user_header="X-Trino-User",
+        call_timeout=settings.call_timeout,
+    )
 
 
 def _newest(known: datetime | None, observed: Sequence[Observed]) -> datetime | None:

@@ -99,7 +99,7 @@ def test_what_is_no_coordinator_or_refuses_us_is_not_retried_blindly(
 
 
 def test_nobody_listening_is_unavailable() -> None:
-    with pytest.raises(SourceUnavailableError, match="is Trino running"):
+    with pytest.raises(SourceUnavailableError, match="check that Trino's coordinator is running"):
         list(source(f"http://127.0.0.1:{free_port()}").pull(None))
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 class SnowflakeWorld:
     """Snowflake as fakesnow has it, behind a wire that can be cut."""
 
+    can_hold_torn_text = False  # its texts are UTF-8, which has no halves of characters
+
     def __init__(self, _folder: Path) -> None:
         self.account = account()
         self.account.empty()

@@ -97,11 +97,13 @@ def listing(chosen: RecommendationFilters) -> str | None:
             )
         return None
     ids = [one.action_id for one in seen.actions]
-    action_grid(seen.actions, "rec_grid", choice.remember("rec_grid", "action", ids))
+    # Rows move when one is decided: the mark of a chosen row must not stay where it was.
+    grid = f"rec_grid_{hash(tuple(ids))}"
+    action_grid(seen.actions, grid, choice.remember(grid, "action", ids))
     with st.container(horizontal=True, vertical_alignment="center"):
         frame.caption("Gain over cost first. Choose a row for its detail.", "recommendations")
         cards.how(HOW)
-    return choice.chosen("rec_grid", "action", ids)
+    return choice.chosen(grid, "action", ids)
 
 
 def detail(action_id: str) -> None:
@@ -165,6 +167,8 @@ def unhealed() -> None:
         return
     st.subheader("What hurts and is not cured?", anchor=False)
     unhealed_grid(left)
+    for why in dict.fromkeys(one.why for one in left):
+        st.caption(plain(why))
     frame.caption("Signals past their limit without an open proposal.", "health")
 
 

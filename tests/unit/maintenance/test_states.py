@@ -155,3 +155,29 @@ def test_any_course_of_events_keeps_states_and_chain_in_order(
     assert len(entries(store)) == taken
     assert verify_chain(entries(store), read_head(store.path)).is_intact
     assert sum(one.revision for one in held) == taken
+
+
+@pytest.mark.parametrize(
+    ("statement", "first_bad"),
+    [
+        ("UPDATE audit SET actor = 'mallory' WHERE seq = 3", 3),
+        ("UPDATE audit SET detail = '{}' WHERE seq = 5", 5),
+        ("UPDATE audit SET noted_at = noted_at + INTERVAL 1 HOUR WHERE seq = 1", 1),
+        ("DELETE FROM audit WHERE seq = 2", 2),
+        ("DELETE FROM audit WHERE seq = 1", 1),
+        ("DELETE FROM audit WHERE seq >= 4", 4),
+        ("DELETE FROM audit", 1),
+        ("UPDATE audit SET seq = CASE seq WHEN 2 THEN 4 ELSE 2 END WHERE seq IN (2, 4)", 2),
+        ("INSERT INTO audit SELECT * FROM audit WHERE seq = 3", 3),
+        ("INSERT INTO audit SELECT * REPLACE (6 AS seq) FROM audit WHERE seq = 5", 6),
+    ],
+)
+def test_what_is_done_to_stored_rows_is_found(
+    store: OwnerStore, ledger: Ledger, statement: str, first_bad: int
+) -> None:
+    held = ledger.propose(action())
+    for state in (State.APPROVED, State.RUNNING, State.VERIFYING, State.VERIFIED):
+        held = ledger.move(held, state, by="ana")
+    assert verify_chain(entries(store), read_head(store.path)).is_intact
+    store.transact("audit", [statement])
+    assert verify_chain(entries(store), read_head(store.path)).first_bad == first_bad

@@ -34,6 +34,7 @@ def yard_config(load_demo_config: DemoConfig, tmp_path: Path) -> Config:
 
 @pytest.fixture
 def yard(yard_config: Config, yard_store: OwnerStore) -> Iterator[Yard]:
+    yard_store.transact("query_event", ["DELETE FROM query_event"])
     made = Yard(yard_config, emptied(yard_store))
     yield made
     made.maintainer.close()

@@ -80,6 +80,7 @@ class Yard:
     clock: Clock = field(default_factory=Clock)
     fate: Fate = field(default_factory=Fate)
     jobs: list[list[str]] = field(default_factory=list)
+    plans: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         settings = self.config.catalogs["lake"]
@@ -172,6 +173,7 @@ class Yard:
         self, folder: RunFolder, plan: dict[str, Any], is_stopping: Callable[[], bool]
     ) -> JobEnd:
         self.jobs.append([one["action_id"] for one in plan["actions"]])
+        self.plans.append(plan)
         actions: list[dict[str, Any]] = []
         for one in plan["actions"]:
             if self.fate.dies == "before":

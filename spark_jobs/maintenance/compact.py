@@ -39,6 +39,7 @@ CODECS: dict[str, tuple[str, int | None]] = {
 }
 LEVELED = frozenset({"zstd", "gzip"})
 MIB = 1 << 20
+TASK_BYTES = 1024 * MIB
 
 
 def compact_files(work: Work, stage: Stage) -> StageResult:
@@ -177,12 +178,13 @@ class _Writer:
             return []
         context = self._work.spark.sparkContext
         bins = [one for n, group in enumerate(groups) for one in self._bins(n, group)]
-        bins.sort(key=lambda one: -one.rows)
-        threads = max(1, context.defaultParallelism // len(bins))
+        size = sum(group.input_bytes for group in groups)
+        shares = shared_out(bins, context.defaultParallelism * (1 + size // TASK_BYTES))
+        threads = max(1, context.defaultParallelism // len(shares))
         most = max(group.most_bytes for group in groups)
-        task = partial(_run_bin, self._work.tools.write, layout_of(self._metadata, most, threads))
+        task = partial(_run_bins, self._work.tools.write, layout_of(self._metadata, most, threads))
         context.setJobDescription(f"compact {self._work.table.name}")
-        results: list[Written] = context.parallelize(bins, len(bins)).map(task).collect()
+        results: list[Written] = context.parallelize(shares, len(shares)).flatMap(task).collect()
         left = []
         for number, group in enumerate(groups):
             own = [one for one in results if one.group == number]
@@ -219,12 +221,30 @@ class _Writer:
             )
 
 
-def _run_bin(write: Callable[[Layout, Bin, int], Written], layout: Layout, work: Bin) -> Written:
+def shared_out(bins: list[Bin], shares: int) -> list[list[Bin]]:
+    """Bins dealt out to tasks, the largest first to whoever has least.
+
+    A task in Python costs some tenths of a second before it does anything: there are as many as
+    cores, and more only when each would have a lot to do.
+    """
+    found: list[list[Bin]] = [[] for _ in range(min(shares, len(bins)))]
+    rows = [0] * len(found)
+    for one in sorted(bins, key=lambda one: -one.rows):
+        least = rows.index(min(rows))
+        found[least].append(one)
+        rows[least] += one.rows
+    return found
+
+
+def _run_bins(
+    write: Callable[[Layout, Bin, int], Written], layout: Layout, share: list[Bin]
+) -> list[Written]:
     """In a Spark task."""
     from pyspark import TaskContext  # noqa: PLC0415 there is one in a task only
 
     context = TaskContext.get()
-    return write(layout, work, 0 if context is None else context.taskAttemptId())
+    attempt = 0 if context is None else context.taskAttemptId()
+    return [write(layout, one, attempt) for one in share]
 
 
 def _packed(group: Group) -> Iterator[list[dict[str, Any]]]:

@@ -107,7 +107,12 @@ class Lake:
 
     def files(self, table: TableName) -> list[Any]:
         """Data files of the current snapshot."""
-        return self.sql("SELECT * FROM {t} WHERE content = 0", table, ".files")
+        # Not all columns: Iceberg 1.12 cannot show the bounds of a UUID in `readable_metrics`.
+        columns = (
+            "file_path, record_count, file_size_in_bytes, value_counts, null_value_counts, "
+            "nan_value_counts, lower_bounds, upper_bounds, split_offsets, sort_order_id"
+        )
+        return self.sql(f"SELECT {columns} FROM {{t}} WHERE content = 0", table, ".files")  # noqa: S608
 
     def snapshots(self, table: TableName) -> list[int]:
         rows = self.sql("SELECT snapshot_id FROM {t} ORDER BY committed_at", table, ".snapshots")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from lakehouse_core.config.models import SnowflakeEngine
 from lakehouse_core.pipeline.errors import PipelineError, PipelineStoppedError
 from lakehouse_core.runtime import logs
 from lakehouse_core.runtime.spark_job import (
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lakehouse_core.config.models import Config
     from lakehouse_core.pipeline.landing import Export, Landing
     from lakehouse_core.runtime.jobs import Progress
+from lakehouse_core.sql.spelling import linked_databases
 
 MODULE = "spark_jobs.telemetry_pipeline"
 SMALL_ROWS = 50_000
@@ -70,10 +72,20 @@ def plan_document(
         "catalog": config.pipeline.catalog,
         "namespace": config.pipeline.namespace,
         "conf": job_conf(config, machine, rows),
+        "databases": _databases(config),
         "exports": [_export(landing, export) for export in exports],
         **where_it_runs(config),
         **rest,
     }
+
+
+def _databases(config: Config) -> dict[str, str]:
+    """Our catalogs by what engines that fold names to upper case call them."""
+    found: dict[str, str] = {}
+    for engine in config.engines.values():
+        if isinstance(engine, SnowflakeEngine):
+            found |= linked_databases(engine.catalog, engine.lake_database)
+    return found
 
 
 def job_conf(config: Config, machine: Machine, rows: int) -> dict[str, str]:

@@ -26,9 +26,10 @@ from lakehouse_core.sql.analysis import PARSER_FAILURES, failed, squeezed
 from lakehouse_core.sql.inspector import default_inspector
 from lakehouse_core.sql.literal import extremes, kind_of
 from lakehouse_core.sql.records import Inspection, UnparsedReason
+from lakehouse_core.sql.spelling import UPPER_CASE_DIALECTS, lake_column, lake_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from lakehouse_core.sql.inspector import Inspector
     from lakehouse_core.sql.records import Predicate
@@ -120,7 +121,7 @@ def inspect_texts(batch: pa.RecordBatch | pa.Table) -> InspectedTexts:
     Raises:
         KeyError: the batch lacks `text_id`, `sql_text` or `dialect`.
     """
-    nested = _nested(batch, default_inspector())
+    nested = _nested(batch, default_inspector(), {})
     return InspectedTexts(
         nested.select(TEXTS.names),
         _flat(nested, "usage", USAGE),
@@ -128,14 +129,24 @@ def inspect_texts(batch: pa.RecordBatch | pa.Table) -> InspectedTexts:
     )
 
 
-def inspect_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same for Spark's mapInArrow: one row per text, of the schema NESTED."""
+def inspect_batches(
+    batches: Iterator[pa.RecordBatch], databases: Mapping[str, str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The same for Spark's mapInArrow: one row per text, of the schema NESTED.
+
+    Args:
+        batches: texts.
+        databases: our catalogs by the names of databases that are linked to them, for engines that
+            fold names to upper case.
+    """
     inspector = default_inspector()
     for batch in batches:
-        yield from _nested(batch, inspector).to_batches()
+        yield from _nested(batch, inspector, databases or {}).to_batches()
 
 
-def _nested(batch: pa.RecordBatch | pa.Table, inspector: Inspector) -> pa.Table:
+def _nested(
+    batch: pa.RecordBatch | pa.Table, inspector: Inspector, databases: Mapping[str, str]
+) -> pa.Table:
     texts = batch.column("sql_text").cast(pa.large_binary()).to_pylist()
     dialects = batch.column("dialect").cast(_TEXT).to_pylist()
     catalogs = _optional(batch, "default_catalog")
@@ -143,6 +154,9 @@ def _nested(batch: pa.RecordBatch | pa.Table, inspector: Inspector) -> pa.Table:
     rows = [
         _row(*given, inspector) for given in zip(texts, dialects, catalogs, namespaces, strict=True)
     ]
+    for row, dialect in zip(rows, dialects, strict=True):
+        if dialect in UPPER_CASE_DIALECTS:
+            _spell(row, databases)
     columns: dict[str, Any] = {"text_id": batch.column("text_id").cast(_TEXT)}
     for field in NESTED:
         if field.name != "text_id":
@@ -183,6 +197,19 @@ def _row(
         "usage": [(use.table, use.column, use.role) for use in found.columns if use.table],
         "predicates": [_predicate(each) for each in found.predicates or () if each.table],
     }
+
+
+def _spell(row: dict[str, Any], databases: Mapping[str, str]) -> None:
+    """Put the lake's names into a row of an engine that folds names to upper case."""
+    row["tables"] = tuple(lake_table(name, databases) for name in row["tables"])
+    row["usage"] = [
+        (lake_table(table, databases), lake_column(column), role)
+        for table, column, role in row["usage"]
+    ]
+    row["predicates"] = [
+        (lake_table(table, databases), lake_column(column), *rest)
+        for table, column, *rest in row["predicates"]
+    ]
 
 
 def _failure(text: str, error: BaseException) -> Inspection:

@@ -89,6 +89,7 @@ class Plan:
         after: the last export that gold and the store have; what came later is done (again).
         cursor: where the next export goes on; kept with the state, not read here.
         conf: Spark settings.
+        databases: our catalogs by the names of databases that are linked to them.
         master: Spark master of a session of our own.
         remote: a Spark Connect server to use instead.
         commit_attempts: tries of one commit that meets other writers.
@@ -102,6 +103,7 @@ class Plan:
     after: str | None = None
     cursor: dict[str, Any] = field(default_factory=dict)
     conf: dict[str, str] = field(default_factory=dict)
+    databases: dict[str, str] = field(default_factory=dict)
     master: str = "local[2]"
     remote: str | None = None
     commit_attempts: int = 6

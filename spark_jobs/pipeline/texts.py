@@ -19,13 +19,15 @@ from lakehouse_core.sql import columnar
 from spark_jobs.pipeline.lake import Layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import types as T  # noqa: N812 as above
 
     from spark_jobs.pipeline.lake import Lake
     from spark_jobs.pipeline.progress import Stage
+
+    Batches = Iterable[pa.RecordBatch]
 
 SQL_TEXT, TEMPLATE, USAGE = "sql_text", "query_template", "column_usage"
 IDENTITY = ("sql_text", "dialect", "default_catalog", "default_namespace")
@@ -55,7 +57,8 @@ def learn(lake: Lake, events: DataFrame, exports: tuple[str, ...], stage: Stage)
     """Parse the texts of these events that nobody has parsed, and write down what they say."""
 
     def parsed() -> DataFrame:
-        answers = _unknown(lake, events).mapInArrow(_inspect, _schema())
+        inspect = _inspection(lake.plan.databases)
+        answers = _unknown(lake, events).mapInArrow(inspect, _schema())
         return answers.withColumns({"shape_id": shape_id(), "learned_from": F.lit(exports[-1])})
 
     lake.prepare(Layout(SQL_TEXT), parsed())
@@ -116,12 +119,17 @@ def _schema() -> T.StructType:
     return from_arrow_schema(_ANSWER)
 
 
-def _inspect(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+def _inspection(databases: dict[str, str]) -> Callable[[Batches], Batches]:
     """Runs in executors: what a batch of texts says; what a shape shares once per batch."""
-    for batch in batches:
-        if batch.num_rows:
-            answer = pa.Table.from_batches(columnar.inspect_batches(iter([batch])))
-            yield from _compact(answer, pa.Table.from_batches([batch])).to_batches()
+
+    def inspect(batches: Batches) -> Batches:
+        for batch in batches:
+            if batch.num_rows:
+                answers = columnar.inspect_batches(iter([batch]), databases)
+                given = pa.Table.from_batches([batch])
+                yield from _compact(pa.Table.from_batches(answers), given).to_batches()
+
+    return inspect
 
 
 def _compact(answer: pa.Table, given: pa.Table) -> pa.Table:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agents.collect import CollectReport, run_once
 from agents.runs import record_run
-from collectors.registry import build_source, collect_settings, source_names
+from collectors.registry import build_source, check_source, collect_settings, source_names
 from lakehouse_core.bootstrap import open_store
 from lakehouse_core.domain.clock import Clock, utc_now
 from lakehouse_core.domain.errors import StoreUnavailableError
@@ -64,28 +64,30 @@ def collect_all(
         ConfigError: a name is not a source.
         StoreError: the store cannot be opened.
     """
+    for name in names:
+        check_source(name, config)
     with writing_store(config) as store:
         return [_collect(config, store, name, clock) for name in names or source_names(config)]
 
 
 def _collect(config: Config, store: TelemetryStore, name: str, clock: Clock) -> CollectReport:
-    source = build_source(name, config, store, clock)
     reports: list[CollectReport] = []
 
     def work() -> Result:
-        timeout = collect_settings(config, name).timeout
-        reports.append(run_once(source, store, clock, timeout=timeout))
+        source = build_source(name, config, store, clock)
+        try:
+            timeout = collect_settings(config, name).timeout
+            reports.append(run_once(source, store, clock, timeout=timeout))
+        finally:
+            close = getattr(source, "close", None)  # files have nothing to release
+            if close is not None:
+                close()
         return reports[0].result
 
-    try:
-        run = record_run(store, clock, f"collect:{name}", work)
-    finally:
-        close = getattr(source, "close", None)  # files have nothing to release
-        if close is not None:
-            close()
+    run = record_run(store, clock, f"collect:{name}", work)
     if reports:
         return reports[0]
-    return CollectReport(  # a bug of ours: recorded by record_run, told here
+    return CollectReport(  # a secret is missing, or a bug of ours: recorded, and told here
         source=name,
         rows=0,
         dead_letters=0,

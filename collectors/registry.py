@@ -32,6 +32,17 @@ def collect_settings(config: Config, name: str) -> CollectConfig:
     return config.collect.get(name, CollectConfig())
 
 
+def check_source(name: str, config: Config) -> None:
+    """Refuse a name that no source bears.
+
+    Raises:
+        ConfigError: names the known ones.
+    """
+    if name not in (*config.engines, LAKE_SOURCE):
+        known = ", ".join((*config.engines, LAKE_SOURCE))
+        raise ConfigError(f"there is no source {name!r}; the configuration knows {known}")
+
+
 def build_source(
     name: str, config: Config, store: TelemetryStore, clock: Clock = utc_now
 ) -> Source:
@@ -44,10 +55,8 @@ def build_source(
         from collectors.iceberg.source import iceberg_source  # noqa: PLC0415 only when wanted
 
         return iceberg_source(config, store, clock)
-    engine = config.engines.get(name)
-    if engine is None:
-        known = ", ".join((*config.engines, LAKE_SOURCE))
-        raise ConfigError(f"there is no source {name!r}; the configuration knows {known}")
+    check_source(name, config)
+    engine = config.engines[name]
     return _LOADERS[engine.type](name, engine, collect_settings(config, name), clock)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import duckdb
+from pydantic import SecretStr
 
 from lakehouse_core import duck
 from lakehouse_core.catalog.loader import open_catalog
@@ -21,6 +22,8 @@ from lakehouse_core.config.models import (
     SparkEngine,
     TrinoEngine,
 )
+from lakehouse_core.config.secrets import resolve_secret
+from lakehouse_core.config.walk import leaves
 from lakehouse_core.domain.errors import (
     CatalogError,
     CatalogRefusedError,
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lakehouse_core.config.environment import Machine
-    from lakehouse_core.config.models import Config
+    from lakehouse_core.config.models import Config, EngineConfig
     from lakehouse_core.runtime.java import Java
     from lakehouse_core.runtime.rundir import RunStatus
     from lakehouse_core.store.client import StoreClient
@@ -264,6 +267,11 @@ def check_engines(patient: Patient) -> Iterator[Check]:
     for name, engine in patient.config.engines.items():
         if not engine.enabled:
             continue
+        lacking = _lacking_secret(engine)
+        if lacking is not None:
+            fix = f"Set it, or disable engines.{name}; until then its history is not read"
+            yield Check(id=f"engine-{name}", status="fail", found=lacking, fix=fix)
+            continue
         missing: str | None
         match engine:
             case DuckDBEngine():
@@ -285,6 +293,17 @@ def check_engines(patient: Patient) -> Iterator[Check]:
             yield Check(id=f"engine-{name}", status="fail", found=missing, fix=fix)
         else:
             yield _not_there(patient, f"engine-{name}", missing, name)
+
+
+def _lacking_secret(engine: EngineConfig) -> str | None:
+    """What is wrong with the first of an engine's secrets that leads nowhere."""
+    for _, value in leaves(engine):
+        if isinstance(value, SecretStr):
+            try:
+                resolve_secret(value)
+            except ConfigError as error:
+                return str(error)
+    return None
 
 
 def check_store(patient: Patient) -> Iterator[Check]:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from lakehouse_core.store.owner import OwnerStore
 
 WAITING_SQL = """
-SELECT * FROM decision_request WHERE state = 'waiting' ORDER BY asked_at, request_id LIMIT 100
+SELECT * FROM decision_request WHERE state = 'waiting' AND verb <> 'propose'
+ORDER BY asked_at, request_id LIMIT 100
 """
 TABLE_SQL = "SELECT * FROM lake_table WHERE table_id = $table::VARCHAR"
 # The metrics of the snapshot the table is at; a table that was rolled back is at an older one.

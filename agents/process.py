@@ -16,6 +16,7 @@ from agents.decide import Decisions
 from agents.jobs import Workshop, scheduled_jobs
 from agents.probe import EnginePool
 from agents.progress import ProgressBoard
+from agents.propose import Proposals
 from agents.requests import Requests
 from agents.runs import close_interrupted_runs
 from agents.scheduler import Scheduler
@@ -59,6 +60,7 @@ def run(config: Config, *, clock: Clock = utc_now, stop: threading.Event | None 
         jobs = scheduled_jobs(shop)
         requests = Requests(store, clock, [job.name for job in jobs])
         decisions = Decisions(store, config.maintenance, clock)
+        proposals = Proposals(store, config, clock)
         scheduler = Scheduler(
             jobs,
             clock=clock,
@@ -76,6 +78,7 @@ def run(config: Config, *, clock: Clock = utc_now, stop: threading.Event | None 
                 scheduler.keep_in_step()
                 requests.take_up(scheduler.running, scheduler.run_now)
                 decisions.take_up()
+                proposals.take_up()
                 progress.flush(scheduler.running)
         finally:
             ready.unlink(missing_ok=True)

@@ -135,7 +135,10 @@ def effect(seen: RecommendationDetail) -> None:
         st.markdown("**What is wrong?**")
         st.markdown(plain(action.reason))
         st.markdown("**What would it be like?**")
-        change_grid(action.predicted)
+        if action.predicted:
+            change_grid(action.predicted)
+        else:
+            st.caption("Nothing is predicted: it was proposed by hand.")
         frame.caption("Modelled; what came of it is measured after it ran.", "recommendations")
     with right:
         st.markdown("**Who pays for it?**")

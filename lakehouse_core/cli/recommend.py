@@ -150,6 +150,54 @@ def recommend_snooze(  # noqa: PLR0913, PLR0917 one option each
     _decide(after_group(ctx, json, quiet, config), action_id, "snooze", given)
 
 
+@app.command("propose")
+def recommend_propose(  # noqa: PLR0913, PLR0917 one option each
+    ctx: typer.Context,
+    table: Annotated[str, typer.Argument(help="A table, e.g. lake.demo.events.")],
+    kind: Annotated[str, typer.Argument(help="What to do, e.g. sort or remove_orphans.")],
+    columns: Annotated[
+        str | None, typer.Option("--columns", help="Of an order, with commas: day,customer_id.")
+    ] = None,
+    reason: Reason = None,
+    actor: Actor = None,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
+    config: ConfigFile = None,
+) -> None:
+    """Propose an action by hand; it is decided like any other. Exit code 1 when it is refused."""
+    from lakehouse_core.bootstrap import open_store  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.domain.maintenance import Kind  # noqa: PLC0415 as above
+    from lakehouse_core.recommend.by_hand import Idea  # noqa: PLC0415 as above
+    from lakehouse_core.views.decisions import propose  # noqa: PLC0415 as above
+    from lakehouse_core.views.names import resolve_table  # noqa: PLC0415 as above
+    from lakehouse_core.views.recommendations import (  # noqa: PLC0415 as above
+        RecommendationFilters,
+        show_recommendation,
+    )
+
+    out, file = after_group(ctx, json, quiet, config)
+    RecommendationFilters(kind=kind)  # names the known kinds
+    parameters = {"columns": columns.split(",")} if columns else {}
+    store = open_store(load(file).config)
+    try:
+        idea = Idea(table_id=resolve_table(store, table), kind=Kind(kind), parameters=parameters)
+        answer = propose(store, idea, actor=actor or getpass.getuser(), reason=reason)
+        if answer.state != "done":
+            _refused(out, answer)
+        action = show_recommendation(store, answer.action_id).action
+    finally:
+        store.close()
+    _tell(out, answer, action)
+
+
+def _refused(out: Output, answer: DecisionRequest) -> None:
+    if out.is_json:
+        out.record({"request": answer, "action": None})
+    else:
+        out.warn(f"Not proposed: {answer.answer}")
+    raise typer.Exit(ExitCode.FAILURE)
+
+
 def _list(out: Output, config: Path | None, given: dict[str, Any]) -> None:
     from lakehouse_core.bootstrap import open_store  # noqa: PLC0415 keeps --help fast
     from lakehouse_core.views.recommendations import (  # noqa: PLC0415 as above

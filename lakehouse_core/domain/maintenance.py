@@ -170,7 +170,7 @@ class Action:
     explanation: str | None = None
 
 
-DecisionVerb = Literal["approve", "reject", "snooze", "cancel"]
+DecisionVerb = Literal["approve", "reject", "snooze", "cancel", "propose"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +192,7 @@ class DecisionRequest:
     state: Literal["waiting", "done", "refused"]
     answered_at: datetime | None = None
     answer: str | None = None
+    proposal: str | None = None  # of a proposal by hand: table, kind and parameters, as JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

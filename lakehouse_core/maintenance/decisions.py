@@ -137,12 +137,17 @@ def _is_open(action: Action, wish: DecisionRequest) -> bool:
     return wish.verb != "cancel" or action.state not in {State.PROPOSED, State.SNOOZED}
 
 
+def is_reserved(actor: str) -> bool:
+    """Whether a name is nobody's, or one that Lakehelm signs with itself."""
+    name = actor.strip().casefold()
+    return not name or name == PROPOSER or name.startswith(POLICY_PREFIX)
+
+
 def _actor_is_somebody(_: Action, wish: DecisionRequest, __: Circumstances) -> str | None:
-    actor = wish.actor.strip()
-    if not actor:
+    if not wish.actor.strip():
         return "Nobody signed it: a decision has a name under it"
-    if actor.casefold() == PROPOSER or actor.casefold().startswith(POLICY_PREFIX):
-        return f"The name {actor!r} is Lakehelm's own: sign with yours"
+    if is_reserved(wish.actor):
+        return f"The name {wish.actor!r} is Lakehelm's own: sign with yours"
     return None
 
 

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 MOST_READERS = 20  # of one table, the costliest
 
-TABLES_SQL = "SELECT * FROM lake_table WHERE dropped_at IS NULL ORDER BY table_id"
+TABLES_SQL = """
+SELECT * FROM lake_table
+WHERE dropped_at IS NULL AND ($only::VARCHAR IS NULL OR table_id = $only::VARCHAR)
+ORDER BY table_id
+"""
 # The metrics of the snapshot the table is at; a table that was rolled back is at an older one.
 METRICS_SQL = """
 SELECT m.* EXCLUDE (largest_partitions) FROM table_metrics m JOIN lake_table t USING (table_id)
-WHERE t.dropped_at IS NULL
+WHERE t.dropped_at IS NULL AND ($only::VARCHAR IS NULL OR t.table_id = $only::VARCHAR)
 QUALIFY row_number() OVER (
   PARTITION BY m.table_id
   ORDER BY (m.snapshot_id = coalesce(t.current_snapshot_id, 0)) DESC, m.collected_at DESC
@@ -98,9 +102,18 @@ class Fleet:
     subjects: tuple[Subject, ...]
 
 
-def read_fleet(store: TelemetryStore, config: Config, now: datetime) -> Fleet:
-    """Look at every table: its verdict by the health rules and, where it is sick, its readers."""
-    tables = {one.table_id: one for one in records(LakeTable, store.read(TABLES_SQL))}
+def read_fleet(
+    store: TelemetryStore, config: Config, now: datetime, *, only: str | None = None
+) -> Fleet:
+    """Look at every table: its verdict by the health rules and, where it is sick, its readers.
+
+    Args:
+        store: the store.
+        config: limits, windows and ages.
+        now: the moment.
+        only: look at this table alone, and at its readers however it is.
+    """
+    tables = {one.table_id: one for one in records(LakeTable, store.read(TABLES_SQL, only=only))}
     subjects = [
         Subject(
             table=tables[metrics.table_id],
@@ -110,10 +123,10 @@ def read_fleet(store: TelemetryStore, config: Config, now: datetime) -> Fleet:
             config=config,
             now=now,
         )
-        for metrics in records(TableMetrics, store.read(METRICS_SQL))
+        for metrics in records(TableMetrics, store.read(METRICS_SQL, only=only))
         if tables[metrics.table_id].error is None
     ]
-    sick = [one for one in subjects if one.health.contributors]
+    sick = [one for one in subjects if one.health.contributors or only is not None]
     known = {one.table.table_id: one for one in _with_history(store, sick, config, now)}
     return Fleet(
         tables=tables,

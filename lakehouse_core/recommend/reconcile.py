@@ -61,7 +61,7 @@ def reconcile(wanted: Iterable[Action], around: Situation) -> list[Step]:
     steps += [
         _expire(action, around.gone.get(action.table_id, NO_LONGER_NEEDED), around.now)
         for key, action in around.known.items()
-        if key not in keys and action.state in WAITING
+        if key not in keys and action.state in WAITING and _is_ours_or_over(action, around)
     ]
     return steps
 
@@ -70,11 +70,17 @@ def _reconcile_one(wanted: Action, around: Situation) -> list[Step]:
     last = around.known.get(wanted.dedupe_key)
     if last is None:
         return [_new(wanted)]
-    if last.state in UNDER_WAY:
+    if last.state in UNDER_WAY or not _is_ours_or_over(last, around):
         return []
     if last.state in WAITING:
         return _refresh(last, wanted, around)
     return [_new(wanted)] if _may_come_back(last, around) else []
+
+
+def _is_ours_or_over(action: Action, around: Situation) -> bool:
+    """What somebody proposed by hand stands as it is, until its time is over or its table gone."""
+    is_over = around.now >= action.expires_at or action.table_id in around.gone
+    return action.proposed_by == PROPOSER or is_over
 
 
 def _refresh(last: Action, wanted: Action, around: Situation) -> list[Step]:

@@ -76,28 +76,35 @@ _AGENT = r"[A-Za-z0-9_.:-]{1,80}"
 _OPEN_COMMANDS = ("run agent", "decide action")
 
 # A wish again: the agents process checks it and answers. JSON in base64url, so that it is one word
-# and nothing in it is ever read as SQL. Only about actions that are known, each wish once, few that
-# wait and few a minute, so that a reader cannot fill the store. No row comes back for the others.
+# and nothing in it is ever read as SQL. Only about actions that are known or,
+# of a proposal by hand, not known yet; each wish once, few that wait and few a minute, so that a
+# reader cannot fill the store. No row comes back for the others.
 _DECIDE = """
 INSERT INTO decision_request (
-  request_id, asked_at, action_id, verb, actor, reason, plan_hash, confirmation, until, state)
+  request_id, asked_at, action_id, verb, actor, reason, plan_hash, confirmation, until, state,
+  proposal)
 SELECT wish.request_id, now(), wish.action_id, wish.verb, wish.actor, wish.reason, wish.plan_hash,
-  wish.confirmation, wish.until, 'waiting'
+  wish.confirmation, wish.until, 'waiting', wish.proposal
 FROM (
   SELECT said->>'request_id' AS request_id, said->>'action_id' AS action_id,
     said->>'verb' AS verb, said->>'actor' AS actor, said->>'reason' AS reason,
     said->>'plan_hash' AS plan_hash, said->>'confirmation' AS confirmation,
+    said->>'proposal' AS proposal,
     said->>'until' AS until_text, TRY_CAST(said->>'until' AS TIMESTAMPTZ) AS until
   FROM (SELECT {said} AS said)
 ) AS wish
 WHERE regexp_full_match(wish.request_id, '[0-9a-f]{32}')
-  AND wish.verb IN ('approve', 'reject', 'snooze', 'cancel')
+  AND regexp_full_match(wish.action_id, '[A-Za-z0-9_.:-]{1,80}')
+  AND wish.verb IN ('approve', 'reject', 'snooze', 'cancel', 'propose')
   AND regexp_full_match(wish.plan_hash, '[0-9a-f]{64}')
   AND length(wish.actor) BETWEEN 1 AND 120
   AND length(coalesce(wish.reason, '')) <= 1000
   AND length(coalesce(wish.confirmation, '')) <= 1000
   AND (wish.until IS NULL) = (wish.until_text IS NULL)
-  AND EXISTS (SELECT 1 FROM action WHERE action.action_id = wish.action_id)
+  AND length(coalesce(wish.proposal, '')) <= 4000
+  AND (wish.verb = 'propose') = (wish.proposal IS NOT NULL)
+  AND (wish.verb = 'propose') <> EXISTS (
+    SELECT 1 FROM action WHERE action.action_id = wish.action_id)
   AND NOT EXISTS (SELECT 1 FROM decision_request AS known WHERE known.request_id = wish.request_id)
   AND (SELECT count(*) FROM decision_request WHERE state = 'waiting') < 50
   AND (SELECT count(*) FROM decision_request WHERE asked_at > now() - INTERVAL 1 MINUTE) < 60;

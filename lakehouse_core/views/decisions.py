@@ -19,9 +19,11 @@ from lakehouse_core.maintenance.records import requests_of
 
 if TYPE_CHECKING:
     from lakehouse_core.domain.maintenance import DecisionRequest, DecisionVerb
+    from lakehouse_core.recommend.by_hand import Idea
     from lakehouse_core.store.client import StoreClient
 
 PATIENCE_SECONDS = 10.0
+NO_PLAN = "0" * 64  # of a proposal there is no plan yet
 LONGEST_TEXT = 1_000
 LONGEST_NAME = 120
 _PAUSE_SECONDS = 0.2
@@ -69,11 +71,44 @@ def ask(store: StoreClient, wish: Wish, *, patience: float = PATIENCE_SECONDS) -
         raise NotFoundError(
             f"Action {wish.action_id!r} is not known. See `lakehelm recommend list`."
         )
+    return _send(store, wish, patience)
+
+
+def propose(
+    store: StoreClient,
+    idea: Idea,
+    *,
+    actor: str,
+    reason: str | None = None,
+    patience: float = PATIENCE_SECONDS,
+) -> DecisionRequest:
+    """Propose an action by hand and wait for the answer; it has the id of the action to be.
+
+    Raises:
+        MaintenanceError: it was not taken: too long, or too many at once.
+        StoreUnavailableError: the agents process does not run, or did not answer in time.
+    """
+    wish = Wish(
+        action_id=f"a{secrets.token_hex(6)}",
+        verb="propose",
+        actor=actor,
+        plan_hash=NO_PLAN,
+        reason=reason,
+    )
+    _check(wish)
+    return _send(store, wish, patience, idea.to_json())
+
+
+def _send(
+    store: StoreClient, wish: Wish, patience: float, proposal: str | None = None
+) -> DecisionRequest:
     request_id = secrets.token_hex(16)
-    taken = requests_of(store.command(f"decide action {_encoded(request_id, wish)}"))
+    text = _encoded(request_id, wish, proposal)
+    taken = requests_of(store.command(f"decide action {text}"))
     if not taken:
         raise MaintenanceError(
-            "The decision was not taken: too many were sent within a minute. Try again in a minute"
+            "It was not taken: too many decisions were sent within a minute, or it is too long. "
+            "Try again in a minute"
         )
     deadline = time.monotonic() + patience
     while True:
@@ -82,7 +117,7 @@ def ask(store: StoreClient, wish: Wish, *, patience: float = PATIENCE_SECONDS) -
             return seen
         if time.monotonic() >= deadline:
             raise StoreUnavailableError(
-                f"The decision about {wish.action_id} waits: the agents process has not answered "
+                f"The wish about {wish.action_id} waits: the agents process has not answered "
                 f"within {patience:.0f} s. See `lakehelm agents`; `lakehelm recommend show "
                 f"{wish.action_id}` tells what became of it"
             )
@@ -100,7 +135,7 @@ def _check(wish: Wish) -> None:
         )
 
 
-def _encoded(request_id: str, wish: Wish) -> str:
+def _encoded(request_id: str, wish: Wish, proposal: str | None) -> str:
     document = {
         "request_id": request_id,
         "action_id": wish.action_id,
@@ -109,6 +144,7 @@ def _encoded(request_id: str, wish: Wish) -> str:
         "plan_hash": wish.plan_hash,
         "reason": wish.reason,
         "confirmation": wish.confirmation,
+        "proposal": proposal,
         "until": wish.until.astimezone(UTC).isoformat() if wish.until else None,
     }
     given = {name: value for name, value in document.items() if value is not None}

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from agents import recommend
 from agents.decide import Decisions
+from agents.propose import Proposals
 from lakehouse_core.config import load_config
 from lakehouse_core.domain.clock import utc_now
 from pages.parts.menu import SECTIONS
@@ -34,13 +35,14 @@ PAGES = tuple(TITLES)
 
 
 @contextmanager
-def answering(decisions: Decisions) -> Iterator[None]:
+def answering(*desks: Decisions | Proposals) -> Iterator[None]:
     """Answer wishes about actions, as the agents process does once a second."""
     stop = threading.Event()
 
     def beat() -> None:
         while not stop.wait(0.1):
-            decisions.take_up()
+            for desk in desks:
+                desk.take_up()
 
     thread = threading.Thread(target=beat, name="decisions")
     thread.start()
@@ -76,7 +78,11 @@ class Place:
             if filled:
                 scenario.fill(owner, utc_now())
                 recommend.run_once(owner, config, utc_now)
-            with answering(Decisions(owner, config.maintenance, utc_now)):
+            desks = (
+                Decisions(owner, config.maintenance, utc_now),
+                Proposals(owner, config, utc_now),
+            )
+            with answering(*desks):
                 yield owner
 
 

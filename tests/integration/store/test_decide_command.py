@@ -81,6 +81,13 @@ def test_a_reader_may_wish_and_every_character_arrives(
     assert row.until.isoformat().startswith("2026-12-01T")
 
 
+def test_a_proposal_by_hand_is_about_an_action_to_be(reader: StoreClient) -> None:
+    name = f"a{secrets.token_hex(6)}"
+    text = encoded(action_id=name, plan_hash="0" * 64, verb="propose", proposal=NASTY)
+    (row,) = requests_of(reader.command(f"decide action {text}"))
+    assert (row.action_id, row.verb, row.proposal) == (name, "propose", NASTY)
+
+
 def test_a_wish_that_is_sent_twice_counts_once(reader: StoreClient, proposal: Action) -> None:
     text = encoded(action_id=proposal.action_id, plan_hash=proposal.plan_hash)
     first, second = (reader.command(f"decide action {text}").to_pylist() for _ in range(2))
@@ -105,6 +112,11 @@ def test_a_wish_that_is_sent_twice_counts_once(reader: StoreClient, proposal: Ac
         {"action_id": "nobody"},
         {"action_id": None},
         {"until": "soon"},
+        {"verb": "propose"},
+        {"verb": "propose", "proposal": "{}"},  # the action is known already
+        {"verb": "propose", "proposal": "{}", "action_id": "a b"},
+        {"verb": "propose", "proposal": "x" * 4001, "action_id": "anew"},
+        {"proposal": "{}"},
     ],
 )
 def test_a_bad_wish_leaves_nothing(

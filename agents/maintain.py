@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
@@ -19,6 +20,7 @@ from lakehouse_core.store.rows import to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+    from datetime import datetime
 
     from agents.watch import Lease
     from lakehouse_core.config.models import Config
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 ASKED_AFTER_WORK = ("collect:iceberg",)
 ASKED_AFTER_ETL = ("recommend",)
+ETL_MEMORY = timedelta(hours=1)
 _log = structlog.get_logger(__name__)
 
 
@@ -41,7 +44,7 @@ class Maintain:
         self._config = config
         self._clock = clock
         self._is_stopping = is_stopping
-        self._seen_at = clock()
+        self._ended: dict[str, datetime] | None = None  # None: not looked yet
         self._told: dict[str, float] = {}
         self._hand = _Hand()
         self._maintainer: Maintainer | None = None
@@ -78,10 +81,10 @@ class Maintain:
 
     def _notice_etl(self) -> None:
         """A batch job that has just ended is the best moment to look at what it wrote."""
-        now = self._clock()
-        if finished_etl(self._store, self._seen_at):
+        ended = finished_etl(self._store, self._clock() - ETL_MEMORY)
+        if self._ended is not None and ended.items() - self._ended.items():
             self._ask(ASKED_AFTER_ETL)
-        self._seen_at = now
+        self._ended = ended
 
     def _ask(self, agents: Collection[str]) -> None:
         wishes = [

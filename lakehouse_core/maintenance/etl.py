@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
     from lakehouse_core.store.port import TelemetryStore
 
-# Tables a batch engine committed to since then, with no statement still writing to them.
+# Tables a batch engine committed to lately, with no statement still writing to them.
 FINISHED_SQL = """
-SELECT DISTINCT c.table_id FROM snapshot_commit c
+SELECT c.table_id, max(c.committed_at) AS ended_at FROM snapshot_commit c
 WHERE c.committed_at > $since::TIMESTAMPTZ AND list_contains($engines::VARCHAR[], c.engine_name)
   AND c.operation IN ('append', 'overwrite', 'delete')
   AND NOT EXISTS (
     SELECT 1 FROM query_event q JOIN template_table t USING (template_id)
     WHERE q.status IN ('queued', 'running') AND t.table_name = c.table_id
       AND q.statement_kind IN ('insert', 'update', 'delete', 'merge'))
-ORDER BY c.table_id
+GROUP BY c.table_id
 """
 
 
-def finished_etl(store: TelemetryStore, since: datetime) -> tuple[str, ...]:
-    """Tables whose batch writers have ended since a moment."""
-    rows = store.read(FINISHED_SQL, since=since, engines=sorted(BATCH_ENGINES))
-    return tuple(rows.column("table_id").to_pylist())
+def finished_etl(store: TelemetryStore, since: datetime) -> dict[str, datetime]:
+    """Tables whose batch writers have ended since a moment, and when; commits are told late."""
+    rows = store.read(FINISHED_SQL, since=since, engines=sorted(BATCH_ENGINES)).to_pylist()
+    return {row["table_id"]: row["ended_at"] for row in rows}

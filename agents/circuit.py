@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from lakehouse_core.domain.agent import CircuitState
 
-OPEN_AFTER = 5
+OPEN_AFTER = 5  # where the configuration does not say
 
 # What a run tells about its source: it answered, it was silent, or nothing either way.
 Reach = Literal["answered", "silent", "untold"]
@@ -40,14 +40,23 @@ class Circuit:
         """A run begins: behind an open circuit it is the probe."""
         return self if self.state == "closed" else self._in("half-open", now)
 
-    def when_ended(self, reach: Reach, reason: str | None, now: datetime) -> Circuit:
-        """A run ended; `reason` says why the source was silent."""
+    def when_ended(
+        self, reach: Reach, reason: str | None, now: datetime, open_after: int = OPEN_AFTER
+    ) -> Circuit:
+        """A run ended.
+
+        Args:
+            reach: what it tells about the source.
+            reason: why the source was silent.
+            now: when it ended.
+            open_after: how many silent runs in a row open the circuit.
+        """
         if reach == "answered":
             return replace(self._in("closed", now), failures=0, reason=None)
         if reach == "untold":
             return self if self.state == "closed" else self._in("open", now)
         failed = replace(self, failures=self.failures + 1, reason=reason)
-        is_open = self.state != "closed" or failed.failures >= OPEN_AFTER
+        is_open = self.state != "closed" or failed.failures >= open_after
         return failed._in("open", now) if is_open else failed
 
     def _in(self, state: CircuitState, now: datetime) -> Circuit:

@@ -78,7 +78,13 @@ def watched_job(
     def run() -> Ended:
         return run_job(shop.store, shop.clock, name, lambda: watch.call(work))
 
-    return ScheduledJob(name=name, every=every, run=run, abandoned=lambda: watch.abandoned)
+    return ScheduledJob(
+        name=name,
+        every=every,
+        run=run,
+        abandoned=lambda: watch.abandoned,
+        open_after=shop.config.agents.circuit_opens_after,
+    )
 
 
 def scheduled_jobs(shop: Workshop) -> list[ScheduledJob]:

@@ -24,7 +24,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 from agents.backoff import BackOff
-from agents.circuit import Circuit
+from agents.circuit import OPEN_AFTER, Circuit
 from lakehouse_core.domain.agent import AgentState
 from lakehouse_core.domain.clock import Clock, utc_now
 
@@ -46,12 +46,14 @@ class ScheduledJob:
     Attributes:
         run: runs it once and records the run; must end (watch.py).
         abandoned: the threads of runs that hang and were given up.
+        open_after: how many silent runs in a row open its circuit.
     """
 
     name: str
     every: timedelta
     run: Callable[[], Ended]
     abandoned: Callable[[], tuple[str, ...]] = tuple
+    open_after: int = OPEN_AFTER
 
 
 def _ignore(_: object) -> None:
@@ -201,7 +203,7 @@ class Scheduler:
     def _reckon(self, job: ScheduledJob, ended: Ended) -> None:
         """What a run's end means for the next one."""
         now, run = self._clock(), ended.run
-        circuit = self._circuits[job.name].when_ended(ended.reach, run.error, now)
+        circuit = self._circuits[job.name].when_ended(ended.reach, run.error, now, job.open_after)
         is_failed = run.outcome == "failed"
         self._failures[job.name] = self._failures[job.name] + 1 if is_failed else 0
         retry_at = None

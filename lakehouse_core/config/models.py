@@ -238,11 +238,17 @@ class CollectConfig(Section):
 
 
 class AgentsConfig(Section):
-    """The other scheduled jobs."""
+    """The other scheduled jobs.
+
+    Attributes:
+        circuit_opens_after: silent runs in a row after which a source is left alone and probed by
+            one run at a time.
+    """
 
     probe_every: Interval = timedelta(seconds=10)
     health_every: Interval = timedelta(seconds=30)
     retention_every: Interval = timedelta(hours=1)
+    circuit_opens_after: Count = 5
 
 
 class SparkJobsConfig(Section):

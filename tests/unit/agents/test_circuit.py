@@ -3,34 +3,46 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.circuit import OPEN_AFTER, Circuit, Reach
+from agents.jobs import Workshop, scheduled_jobs
+from agents.probe import EnginePool
+from agents.progress import ProgressBoard
+from lakehouse_core.engines.registry import open_engine
 from tests.factories import NOW
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakehouse_core.store.owner import OwnerStore
+    from tests.conftest import DemoConfig
 
 SECOND = timedelta(seconds=1)
 ends = st.lists(st.sampled_from(get_args(Reach)), max_size=40)
 
 
-def after(reaches: list[Reach]) -> Circuit:
+def after(reaches: list[Reach], open_after: int = OPEN_AFTER) -> Circuit:
     circuit = Circuit(since=NOW)
     for number, reach in enumerate(reaches):
         now = NOW + number * SECOND
-        circuit = circuit.when_started(now).when_ended(reach, "no answer", now)
+        circuit = circuit.when_started(now).when_ended(reach, "no answer", now, open_after)
     return circuit
 
 
-@given(ends)
-def test_it_is_open_only_after_enough_silence_in_a_row(reaches: list[Reach]) -> None:
-    circuit = after(reaches)
+@given(ends, st.integers(min_value=1, max_value=8))
+def test_it_is_open_only_after_enough_silence_in_a_row(
+    reaches: list[Reach], open_after: int
+) -> None:
+    circuit = after(reaches, open_after)
     silent = 0
     for reach in reaches:
         silent = {"answered": 0, "silent": silent + 1, "untold": silent}[reach]
     assert circuit.failures == silent
-    assert (circuit.state == "open") == (silent >= OPEN_AFTER)
+    assert (circuit.state == "open") == (silent >= open_after)
     assert (circuit.reason is None) == (silent == 0)
 
 
@@ -50,3 +62,16 @@ def test_a_run_behind_an_open_circuit_is_a_probe() -> None:
     circuit = after(["silent"] * OPEN_AFTER)
     assert circuit.when_started(NOW).state == "half-open"
     assert after([]).when_started(NOW).state == "closed"
+
+
+def test_the_configuration_says_how_much_silence_is_enough(
+    load_demo_config: DemoConfig, tmp_path: Path, store: OwnerStore
+) -> None:
+    config = load_demo_config(tmp_path, LAKEHELM__AGENTS__CIRCUIT_OPENS_AFTER=2)
+    engines = EnginePool(config, lambda name: open_engine(name, config))
+    shop = Workshop(
+        config, store, lambda: NOW, engines, lambda: False, ProgressBoard(store, lambda: NOW)
+    )
+    jobs = scheduled_jobs(shop)
+    shop.close()
+    assert {job.open_after for job in jobs} == {2}

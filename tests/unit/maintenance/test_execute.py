@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from lakehouse_core.domain.maintenance import Kind, State
 from lakehouse_core.maintenance.audit import AUDIT_SQL, read_head, verify_chain
 from lakehouse_core.maintenance.records import audit_of
 from lakehouse_core.maintenance.verify import OPERATION
+from lakehouse_core.runtime.jobs import JobEnd
 from lakehouse_core.store.rows import to_arrow
 from tests.factories import decision_request
 from tests.unit.maintenance.yard import Fate, Killed, Yard
@@ -277,3 +279,34 @@ def test_a_kind_without_snapshots_killed_after_its_work_is_proven(yard: Yard) ->
     yard.maintainer.run_once()
     assert yard.now(approved).state is State.VERIFIED
     assert timedelta(0) < yard.clock() - approved.proposed_at
+
+
+def test_a_holder_that_slept_past_its_lease_is_ended_and_the_next_has_a_greater_token(
+    yard: Yard,
+) -> None:
+    table_id = yard.create()
+    approved = yard.approve(table_id)
+    short = yard.config.maintenance.model_copy(update={"lease": timedelta(milliseconds=300)})
+    real = yard._job
+
+    def paused(folder: Any, plan: Any, is_stopping: Any) -> Any:
+        yard.clock.turn(minutes=10)  # as if the whole process had been stopped that long
+        deadline = time.monotonic() + 20
+        while not is_stopping():
+            assert time.monotonic() < deadline, "the lost lease was never noticed"
+            time.sleep(0.01)
+        return JobEnd(None, "this process is stopping")
+
+    yard._job = paused  # type: ignore[method-assign]
+    yard.new_maintainer(maintenance=short).run_once()
+    assert yard.now(approved).state is State.SCHEDULED
+    assert not commits_of(yard, approved)
+    yard._job = real  # type: ignore[method-assign]
+    yard.new_maintainer().run_once()
+    assert yard.now(approved).state is State.VERIFIED
+    tokens = [
+        one.summary["lakehelm.lease-token"]
+        for one in yard.metadata(table_id).history
+        if OPERATION in one.summary
+    ]
+    assert set(tokens) == {"2"}

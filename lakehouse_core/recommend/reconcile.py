@@ -30,6 +30,8 @@ UNDER_WAY = frozenset({State.APPROVED, State.SCHEDULED, State.RUNNING, State.VER
 MUCH = 5
 # What failed is proposed again the next day, or when the table has changed.
 PAUSE = timedelta(days=1)
+# A table that is written gets worse by itself: what was done comes back when a quarter is lost.
+WAY_BACK = 0.25
 _USD = "saving_usd_month"
 NO_LONGER_NEEDED = "The table does not need it any more"
 
@@ -157,16 +159,20 @@ def _may_come_back(last: Action, around: Situation) -> bool:
 
 
 def _is_bad_again(last: Action, subject: Subject, share: float) -> bool:
-    """Whether the table is worse than the action left it, as collected since."""
+    """Whether a good part of what the action brought is lost again, as collected since."""
     ended = last.ended_at or last.updated_at
     if subject.metrics.collected_at <= ended:
         return False
-    left = {one.name: one.after for one in (*last.predicted, *last.realised)}
-    return any(
-        after is not None and now > after and is_material(name, after, now, share)
-        for name, now in figures_of(subject.metrics).items()
-        if (after := left.get(name)) is not None
-    )
+    known = {one.name: one for one in (*last.predicted, *last.realised)}
+    for name, now in figures_of(subject.metrics).items():
+        change = known.get(name)
+        if change is None or change.before is None or change.after is None:
+            continue
+        lost = now - change.after
+        brought = change.before - change.after
+        if lost > WAY_BACK * brought and lost > 0 and is_material(name, change.after, now, share):
+            return True
+    return False
 
 
 def _expire(action: Action, why: str, now: datetime) -> Step:

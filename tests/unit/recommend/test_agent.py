@@ -238,6 +238,10 @@ def test_what_was_done_is_proposed_when_it_is_bad_again(lake: Lake, config: Conf
     lake.table("events", snapshot_id=2, data_files=1, total_bytes=10**8)
     assert len(run(lake, config)) == 1
     lake.wait(HOUR)
+    some = {"data_files": 40, "small_files": 40, "file_size_histogram": (40, 0, 0, 0, 0, 0)}
+    lake.table("events", snapshot_id=4, **{**SMALL, **some})
+    assert len(run(lake, config)) == 1  # a few appends are not the sickness it had
+    lake.wait(HOUR)
     lake.table("events", snapshot_id=3, **SMALL)
     assert [one.state for one in run(lake, config)] == [State.VERIFIED, State.PROPOSED]
 

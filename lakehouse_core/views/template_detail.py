@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.errors import NotFoundError
 from lakehouse_core.views.queries import USAGE_SQL, ColumnRoles
 from lakehouse_core.views.rows import records
-from lakehouse_core.views.workloads import Workload, WorkloadFilters, list_workloads
+from lakehouse_core.views.workloads import Workload, WorkloadFilters, one_workload
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -66,21 +66,11 @@ def show_template(
     Raises:
         NotFoundError: it did not run in the window.
     """
-    one = replace(filters, template=template_id)
-    page = list_workloads(store, one, clock, limit=1)
+    page, engines = one_workload(store, template_id, filters, clock)
     if not page.rows:
         raise NotFoundError(
             f"Template {template_id!r} did not run in {page.window.phrase}: choose a longer window."
         )
-    total = page.rows[0]
-    per_engine = (
-        [page.rows]
-        if len(total.engines) == 1
-        else [
-            list_workloads(store, replace(one, engine=engine), clock, limit=1).rows
-            for engine in total.engines
-        ]
-    )
     sample = store.read(
         SAMPLE_SQL, template=template_id, start=page.window.start, end=page.window.end
     )
@@ -88,8 +78,8 @@ def show_template(
         window=page.window,
         coverage=page.coverage,
         step_seconds=page.step_seconds,
-        total=total,
-        engines=tuple(row for rows in per_engine for row in rows),
+        total=page.rows[0],
+        engines=engines,
         columns=records(ColumnRoles, store.read(USAGE_SQL, template=template_id)),
         sample=next(iter(records(Sample, sample)), None),
     )

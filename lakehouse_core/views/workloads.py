@@ -7,7 +7,7 @@ queries; p50 and p95 come from sketches that add up over hours and engines, with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakehouse_core.domain.errors import FilterError
@@ -19,6 +19,20 @@ from lakehouse_core.views.processed import (
     read_processed,
 )
 from lakehouse_core.views.window import DEFAULT_WINDOW, Window, parse_window
+from lakehouse_core.views.workload_sql import (
+    FACTS,
+    GOLD,
+    KEYS,
+    LIST_SQL,
+    LIVE,
+    NAMES,
+    NAMES_SQL,
+    QUANTILE_SQL,
+    SPREAD,
+    TEMPLATES_SQL,
+    TREND_SQL,
+    gold_facts,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -35,108 +49,6 @@ ORDERS: dict[str, str] = {
 }
 MAX_LIMIT = 1_000
 MOST_NAMES = 50
-
-# Every value is a bound parameter; only these constants are put together.
-_FILTER = """
-    AND ($engine::VARCHAR IS NULL OR engine_id = $engine::VARCHAR)
-    AND ($table::VARCHAR IS NULL OR template_id IN (
-      SELECT template_id FROM template_table WHERE table_name = $table::VARCHAR
-      UNION SELECT template_id FROM column_usage WHERE table_name = $table::VARCHAR))
-    AND ($template::VARCHAR IS NULL OR template_id = $template::VARCHAR)
-"""
-_GOLD_SPAN = """
-  WHERE hour_at >= $start::TIMESTAMPTZ AND hour_at < $end::TIMESTAMPTZ
-    AND hour_at < $gold_until::TIMESTAMPTZ AND runs > 0
-"""
-_GOLD = {
-    # Without a user, rows are fewer: one per template and engine, with the names of its users.
-    False: f"template_hour {_GOLD_SPAN} {_FILTER}",
-    True: f"workload_hour {_GOLD_SPAN} {_FILTER} AND user_name = $user::VARCHAR",
-}
-_NAMES = {False: "user_names", True: "[user_name]"}
-_LIVE = f"""(
-  SELECT * REPLACE (coalesce(template_id, '') AS template_id) FROM query_event
-  WHERE submitted_at >= $live_from::TIMESTAMPTZ AND submitted_at < $end::TIMESTAMPTZ
-    AND ($user::VARCHAR IS NULL OR user_name = $user::VARCHAR) {
-    _FILTER.replace("template_id IN", "coalesce(template_id, '') IN").replace(
-        "template_id = $", "coalesce(template_id, '') = $"
-    )
-}
-) AS live"""  # noqa: S608 constants only
-
-_FACTS = """
-  SELECT hour_at, template_id, engine_id, runs, finished, failed, cancelled, unfinished,
-    elapsed_ms, cpu_ms, bytes_scanned, rows_returned, users AS named
-  FROM {gold}
-  UNION ALL
-  SELECT date_trunc('hour', submitted_at), template_id, engine_id, count(*),
-    count(*) FILTER (status = 'finished'), count(*) FILTER (status = 'failed'),
-    count(*) FILTER (status = 'cancelled'), count(*) FILTER (status IN ('queued', 'running')),
-    sum(round(elapsed_ms * 1000)::BIGINT) / 1000.0, sum(round(cpu_ms * 1000)::BIGINT) / 1000.0,
-    sum(bytes_scanned)::BIGINT, sum(rows_returned)::BIGINT, 0
-  FROM {live} GROUP BY ALL
-"""
-
-LIST_SQL = """
-WITH facts AS ({facts}),
-per_template AS (
-  SELECT template_id, sum(runs)::BIGINT AS runs, sum(finished)::BIGINT AS finished,
-    sum(failed)::BIGINT AS failed, sum(cancelled)::BIGINT AS cancelled,
-    sum(unfinished)::BIGINT AS unfinished, sum(elapsed_ms) AS elapsed_ms, sum(cpu_ms) AS cpu_ms,
-    sum(bytes_scanned)::BIGINT AS bytes_scanned, sum(rows_returned)::BIGINT AS rows_returned,
-    list(DISTINCT engine_id ORDER BY engine_id) AS engines,
-    max(named) AS named, max(hour_at) AS last_hour_at
-  FROM facts GROUP BY template_id
-)
-SELECT *, count(*) OVER () AS total FROM per_template
-ORDER BY {order} DESC NULLS LAST, template_id LIMIT $limit::BIGINT OFFSET $offset::BIGINT
-"""
-
-# Names are put together for the templates on the page alone: over all of them that is most of the
-# work, a million lists for a month of ten million queries.
-NAMES_SQL = """
-SELECT template_id, list(DISTINCT name ORDER BY name) AS user_names FROM (
-  SELECT template_id, unnest({names}) AS name FROM {gold}
-    AND list_contains($templates::VARCHAR[], template_id)
-  UNION ALL
-  SELECT template_id, user_name FROM {live}
-  WHERE user_name <> '' AND list_contains($templates::VARCHAR[], template_id)
-) GROUP BY template_id
-"""
-
-QUANTILE_SQL = """
-WITH sketches AS NOT MATERIALIZED (
-  SELECT template_id, unnest(elapsed_sketch) AS part FROM {gold}
-    AND list_contains($templates::VARCHAR[], template_id)
-), counted AS (
-  SELECT template_id, part.bucket AS bucket, sum(part.runs) AS runs FROM sketches GROUP BY ALL
-  UNION ALL
-  SELECT template_id, {bucket}, count(*) FROM {live}
-  WHERE status = 'finished' AND elapsed_ms IS NOT NULL
-    AND list_contains($templates::VARCHAR[], template_id) GROUP BY ALL
-), added AS (
-  SELECT template_id, bucket, sum(runs) AS runs FROM counted GROUP BY ALL
-), ranked AS (
-  SELECT template_id, bucket, sum(runs) OVER (PARTITION BY template_id ORDER BY bucket) AS up_to,
-    sum(runs) OVER (PARTITION BY template_id) AS total FROM added
-)
-SELECT template_id, min(bucket) FILTER (up_to >= 0.5 * total) AS p50,
-  min(bucket) FILTER (up_to >= 0.95 * total) AS p95
-FROM ranked GROUP BY template_id
-"""
-
-TREND_SQL = """
-WITH facts AS ({facts})
-SELECT template_id,
-  (epoch_us(hour_at) - epoch_us($start::TIMESTAMPTZ)) // $step_us::BIGINT AS step,
-  sum(runs)::BIGINT AS runs
-FROM facts WHERE list_contains($templates::VARCHAR[], template_id) GROUP BY ALL
-"""
-
-TEMPLATES_SQL = """
-SELECT template_id, template, statement_kind, parse_error FROM query_template
-WHERE list_contains($templates::VARCHAR[], template_id)
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,28 +163,61 @@ def list_workloads(
     asked = _Asked(store, filters, window, coverage)
     page = {"limit": min(max(limit, 0), MAX_LIMIT), "offset": max(offset, 0)}
     rows = asked.read(LIST_SQL, order=ORDERS[order], params=page)
-    extras = asked.extras([row["template_id"] for row in rows])
     return WorkloadPage(
         window=window,
         coverage=coverage,
         step_seconds=asked.step_us / 1e6,
         total=rows[0]["total"] if rows else 0,
         offset=page["offset"],
-        rows=tuple(_workload(row, extras.get(row["template_id"], {})) for row in rows),
+        rows=asked.workloads(rows),
     )
+
+
+def one_workload(
+    store: TelemetryStore, template_id: str, filters: WorkloadFilters, clock: Clock
+) -> tuple[WorkloadPage, tuple[Workload, ...]]:
+    """A template as a page of one row, or none, and the same per engine, by name.
+
+    Raises:
+        FilterError: the window is not known.
+    """
+    window = parse_window(filters.window, clock())
+    coverage = by_hours(window, read_processed(store))
+    one = replace(filters, template=template_id)
+    asked = _Asked(store, one, window, coverage, by_engine=True)
+    rows = asked.read(LIST_SQL, order="runs", params={"limit": MAX_LIMIT, "offset": 0})
+    total = [row for row in rows if row["at_engine"] is None]
+    parts = sorted((row for row in rows if row["at_engine"]), key=lambda row: row["at_engine"])
+    found = asked.workloads([*total, *parts])
+    page = WorkloadPage(
+        window=window,
+        coverage=coverage,
+        step_seconds=asked.step_us / 1e6,
+        total=len(total),
+        offset=0,
+        rows=found[: len(total)],
+    )
+    return page, found[len(total) :]
 
 
 class _Asked:
     """One question to the store: its statements and their parameters."""
 
     def __init__(
-        self, store: TelemetryStore, filters: WorkloadFilters, window: Window, coverage: Coverage
+        self,
+        store: TelemetryStore,
+        filters: WorkloadFilters,
+        window: Window,
+        coverage: Coverage,
+        *,
+        by_engine: bool = False,
     ) -> None:
         self._store = store
         is_of_user = filters.user is not None
-        self._parts = {"gold": _GOLD[is_of_user], "live": _LIVE, "bucket": BUCKET_SQL}
-        self._parts["names"] = _NAMES[is_of_user]
-        self._parts["facts"] = _FACTS.format(gold=_gold_facts(is_of_user), live=_LIVE)
+        self._parts = {"gold": GOLD[is_of_user], "live": LIVE, "bucket": BUCKET_SQL}
+        self._parts |= {"names": NAMES[is_of_user]}
+        self._parts |= {"keys": KEYS[by_engine], "spread": SPREAD[by_engine]}
+        self._parts["facts"] = FACTS.format(gold=gold_facts(is_of_user), live=LIVE)
         self._params = {
             "start": coverage.start,
             "end": coverage.end,
@@ -298,27 +243,29 @@ class _Asked:
         ).to_pylist()
         return rows
 
-    def extras(self, templates: list[str]) -> dict[str, dict[str, Any]]:
-        """Texts, quantiles and trends of the templates on the page."""
-        found: dict[str, dict[str, Any]] = {one: {"trend": [0] * self._steps} for one in templates}
+    def workloads(self, rows: list[dict[str, Any]]) -> tuple[Workload, ...]:
+        """The listed rows with texts, names, quantiles and trends."""
+        found: dict[tuple[str, str | None], dict[str, Any]] = {
+            _key(row): {"trend": [0] * self._steps} for row in rows
+        }
+        templates = sorted({row["template_id"] for row in rows})
         wanted = {"templates": templates}
-        for row in self._store.read(TEMPLATES_SQL, **wanted).to_pylist():
-            found[row.pop("template_id")] |= row
+        texts = self._store.read(TEMPLATES_SQL, **wanted).to_pylist()
+        known = {row.pop("template_id"): row for row in texts}
         for row in self.read(NAMES_SQL, params=wanted):
-            found[row["template_id"]]["user_names"] = row["user_names"]
+            found[_key(row)]["user_names"] = row["user_names"]
         for row in self.read(QUANTILE_SQL, params=wanted):
-            found[row["template_id"]] |= {
-                "p50_ms": _middle(row["p50"]),
-                "p95_ms": _middle(row["p95"]),
-            }
+            found[_key(row)] |= {"p50_ms": _middle(row["p50"]), "p95_ms": _middle(row["p95"])}
         for row in self.read(TREND_SQL, params=wanted | {"step_us": self.step_us}):
-            found[row["template_id"]]["trend"][row["step"]] += row["runs"]
-        return found
+            found[_key(row)]["trend"][row["step"]] += row["runs"]
+        return tuple(
+            _workload(row, known.get(row["template_id"], {}) | found[_key(row)]) for row in rows
+        )
 
 
-def _gold_facts(is_of_user: bool) -> str:
-    """The gold rows; those of one user have no number of users of their own."""
-    return _GOLD[is_of_user] if not is_of_user else f"(SELECT *, 1 AS users FROM {_GOLD[True]})"  # noqa: S608 constants
+def _key(row: dict[str, Any]) -> tuple[str, str | None]:
+    """Which template, and which engine of it; None: all of them."""
+    return row["template_id"], row.get("at_engine")
 
 
 def _middle(bucket: int | None) -> float | None:

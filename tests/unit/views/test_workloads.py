@@ -19,7 +19,7 @@ from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.views.processed import by_days, by_hours, read_processed
 from lakehouse_core.views.usage import UsageFilters, table_usage
 from lakehouse_core.views.window import parse_window
-from lakehouse_core.views.workloads import WorkloadFilters, list_workloads
+from lakehouse_core.views.workloads import WorkloadFilters, list_workloads, one_workload
 from tests.factories import NOW, query_event
 
 if TYPE_CHECKING:
@@ -153,6 +153,24 @@ def test_usage_is_the_same_from_gold_and_live(store: OwnerStore, filters: UsageF
     assert gold.queries == live.queries
     assert gold.matrix() == live.matrix()
     assert live.runs > 0
+
+
+@pytest.mark.parametrize("is_processed", [False, True])
+@pytest.mark.parametrize(
+    "filters", [WorkloadFilters(window=WINDOW), WorkloadFilters(window=WINDOW, user="ana")]
+)
+def test_one_template_per_engine_is_what_the_list_says_of_each_engine(
+    store: OwnerStore, filters: WorkloadFilters, is_processed: bool
+) -> None:
+    if is_processed:
+        process(store)
+    page, engines = one_workload(store, "t1", filters, lambda: NOW)
+    alone = replace(filters, template="t1")
+    assert page.rows == list_workloads(store, alone, lambda: NOW).rows
+    assert [one.engines for one in engines] == [("spark",), ("trino",)]
+    for one in engines:
+        of_engine = replace(alone, engine=one.engines[0])
+        assert (one,) == list_workloads(store, of_engine, lambda: NOW).rows
 
 
 def test_p50_is_within_one_per_cent_of_the_exact_one(store: OwnerStore) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from lakehouse_core.config.models import MaintenanceConfig
-    from lakehouse_core.domain.maintenance import Action
+    from lakehouse_core.domain.maintenance import Action, Change
     from lakehouse_core.recommend.facts import Subject
 
 WAITING = frozenset({State.PROPOSED, State.SNOOZED})
@@ -163,16 +163,21 @@ def _is_bad_again(last: Action, subject: Subject, share: float) -> bool:
     ended = last.ended_at or last.updated_at
     if subject.metrics.collected_at <= ended:
         return False
-    known = {one.name: one for one in (*last.predicted, *last.realised)}
+    aims = {one.name for one in last.predicted or last.realised if _is_less(one)} - {"total_bytes"}
+    known = {one.name: one for one in (*last.predicted, *last.realised) if one.name in aims}
     for name, now in figures_of(subject.metrics).items():
         change = known.get(name)
         if change is None or change.before is None or change.after is None:
             continue
-        lost = now - change.after
-        brought = change.before - change.after
-        if lost > WAY_BACK * brought and lost > 0 and is_material(name, change.after, now, share):
+        lost, brought = now - change.after, max(change.before - change.after, 0.0)
+        if lost > WAY_BACK * brought and is_material(name, change.after, now, share):
             return True
     return False
+
+
+def _is_less(change: Change) -> bool:
+    """Whether a figure was to become less; what grows beside it is not what the action is for."""
+    return change.before is not None and change.after is not None and change.after < change.before
 
 
 def _expire(action: Action, why: str, now: datetime) -> Step:

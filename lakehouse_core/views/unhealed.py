@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.domain.maintenance import NEXT, Kind, State
-from lakehouse_core.views.formatting import span
+from lakehouse_core.views.formatting import moment, span
 from lakehouse_core.views.health import list_health
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lakehouse_core.store.port import TelemetryStore
 
 LAST_SQL = """
-SELECT table_id, kind, state, decided_by, decision_reason, explanation FROM action
+SELECT table_id, kind, state, decided_by, decision_reason, explanation, ended_at FROM action
 QUALIFY row_number() OVER (
   PARTITION BY dedupe_key ORDER BY proposed_at DESC, action_id
 ) = 1
@@ -76,12 +76,17 @@ def list_unhealed(store: TelemetryStore, settings: MaintenanceConfig) -> tuple[U
     return tuple(found)
 
 
-def _why(rule: str, before: Iterable[dict[str, str | None]], settings: MaintenanceConfig) -> str:
+def _why(rule: str, before: Iterable[dict[str, Any]], settings: MaintenanceConfig) -> str:
     for row in before:
         if row["state"] == State.REJECTED:
             return f"Rejected by {row['decided_by']}: {row['decision_reason']}"
         if row["state"] in {State.FAILED, State.REFUSED}:
             return f"The last try was {row['state']}: {row['explanation'] or 'no reason is known'}"
+        if row["state"] == State.VERIFIED:
+            return (
+                f"It was done {moment(row['ended_at'])}, as far as was possible then; it is "
+                "proposed again when a good part of what that brought is lost."
+            )
     if rule in {"snapshots", "oldest_snapshot_days"}:
         return (
             f"Nothing may expire now: snapshots of the last {span(settings.keep_snapshots)} and "

@@ -10,7 +10,7 @@ import pytest
 
 from agents.recommend import run_once
 from lakehouse_core.config.models import MaintenancePolicy
-from lakehouse_core.domain.maintenance import Action, Kind, State
+from lakehouse_core.domain.maintenance import Action, Change, Kind, State
 from lakehouse_core.domain.query import EngineId, TemplateId
 from lakehouse_core.domain.table import TableName
 from lakehouse_core.maintenance.audit import AUDIT_SQL, read_head, verify_chain
@@ -244,6 +244,20 @@ def test_what_was_done_is_proposed_when_it_is_bad_again(lake: Lake, config: Conf
     lake.wait(HOUR)
     lake.table("events", snapshot_id=3, **SMALL)
     assert [one.state for one in run(lake, config)] == [State.VERIFIED, State.PROPOSED]
+
+
+def test_what_grows_beside_it_does_not_bring_a_done_action_back(lake: Lake, config: Config) -> None:
+    """Still past its limit, with more snapshots, but with as few files as it was left with."""
+    lake.table("events", **SMALL)
+    realised = (
+        Change(name="data_files", unit="files", before=336, after=100),
+        Change(name="snapshots", unit="snapshots", before=3, after=4),
+    )
+    end(lake, run(lake, config)[0], *DONE, ended_at=lake.now, realised=realised)
+    lake.wait(HOUR)
+    left = {"data_files": 104, "small_files": 104, "file_size_histogram": (104, 0, 0, 0, 0, 0)}
+    lake.table("events", snapshot_id=2, **{**SMALL, **left, "snapshots": 60})
+    assert [one.state for one in run(lake, config)] == [State.VERIFIED]
 
 
 def test_what_failed_waits_a_day(lake: Lake, config: Config) -> None:

@@ -67,16 +67,17 @@ def reachable_files(reader: AvroReader, metadata: TableMetadata) -> dict[str, in
 
 def losses(files: Mapping[str, int | None]) -> list[Loss]:
     """Those of the files that are gone or of another size than recorded."""
-    found = []
-    for location, recorded in files.items():
-        try:
-            size = file_size(location)
-        except MetadataUnreadableError:
-            found.append(Loss(location, recorded, None))
-            continue
-        if recorded is not None and size != recorded:
-            found.append(Loss(location, recorded, size))
-    return found
+    found = [loss for one in files.items() if (loss := _loss(*one))]
+    # Asked again: a disk that stumbled once has lost nothing.
+    return [loss for one in found if (loss := _loss(one.location, one.recorded_bytes))]
+
+
+def _loss(location: str, recorded: int | None) -> Loss | None:
+    try:
+        size = file_size(location)
+    except MetadataUnreadableError:
+        return Loss(location, recorded, None)
+    return Loss(location, recorded, size) if recorded is not None and size != recorded else None
 
 
 def written_partitions(

@@ -78,6 +78,13 @@ class Lookout:
             MetadataUnreadableError: a file of its metadata is missing or broken; names it.
             CatalogUnavailableError: the catalog does not answer.
         """
+        try:
+            return self._look(table_id, is_whole=is_whole)
+        except MetadataUnreadableError:
+            # Much hangs on it: a disk that stumbled once is not a table that is damaged.
+            return self._look(table_id, is_whole=is_whole)
+
+    def _look(self, table_id: str, *, is_whole: bool) -> Look:
         name = TableName.parse(table_id)
         at = self._clock()
         reading = self._reader(name.catalog).read(name)

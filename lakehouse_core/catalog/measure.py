@@ -11,7 +11,7 @@ import numpy as np
 from lakehouse_core.catalog.files import EQUALITY_DELETES, POSITION_DELETES
 from lakehouse_core.catalog.manifest_list import DATA
 from lakehouse_core.catalog.overlap import sort_overlap
-from lakehouse_core.catalog.partitions import largest_partitions
+from lakehouse_core.catalog.partitions import largest_partitions, lone_small_files
 from lakehouse_core.domain.table import HISTOGRAM_BOUNDS, TableMetrics
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def measure(reading: Reading, *, small_file_bytes: int, collected_at: datetime) 
         largest_partitions=largest_partitions(
             metadata, reading.manifests, files, small_file_bytes=small_file_bytes
         ),
+        lone_small_files=lone_small_files(files, small_file_bytes=small_file_bytes),
     )
 
 

@@ -61,6 +61,13 @@ def largest_partitions(
     )
 
 
+def lone_small_files(files: LiveFiles, *, small_file_bytes: int) -> int:
+    """How many small files are alone in their partition: nothing can be put together with them."""
+    is_small = files.is_data & (files.sizes < small_file_bytes)
+    _, counts = np.unique(files.partition[is_small], return_counts=True)
+    return int((counts == 1).sum())
+
+
 def _name(
     metadata: TableMetadata, manifests: Sequence[Manifest], files: LiveFiles, file: int
 ) -> str:

@@ -131,6 +131,7 @@ class TableMetrics:
     unsorted_share: float | None  # share of data files written without the current sort order
     amoro_score: int | None = None  # Apache Amoro's health score, 0-100
     largest_partitions: tuple[PartitionMetrics, ...] = ()  # and those with the most files
+    lone_small_files: int | None = None  # the only small one of their partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

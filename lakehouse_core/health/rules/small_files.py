@@ -12,18 +12,23 @@ if TYPE_CHECKING:
 
 
 class SmallFiles:
-    """Many small data files: every query opens each of them. Compaction merges them."""
+    """Many small data files: every query opens each of them. Compaction merges them.
+
+    One that is alone in its partition does not count: a small partition has a small file, and
+    nothing can be done about it.
+    """
 
     id = "small_file_share"
 
     def evaluate(self, facts: Facts) -> Signal | None:
-        """Share of data files below the size limit, once there are enough files to matter."""
+        """Share of files that could be put together, once there are enough files to matter."""
         metrics, limits = facts.metrics, facts.thresholds
         if not metrics.data_files or metrics.data_files < limits.min_files:
             return None
-        share = metrics.small_files / metrics.data_files
+        small = metrics.small_files - (metrics.lone_small_files or 0)
+        share = small / metrics.data_files
         message = (
-            f"{metrics.small_files:,} of {metrics.data_files:,} data files ({share:.0%}) are "
-            f"smaller than {format_bytes_unit(limits.small_file_bytes)}"
+            f"{small:,} of {metrics.data_files:,} data files ({share:.0%}) are smaller than "
+            f"{format_bytes_unit(limits.small_file_bytes)} and could be put together"
         )
         return Signal(share, limits.small_file_share, "share", message)

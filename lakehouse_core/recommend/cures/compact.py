@@ -72,6 +72,7 @@ def _after(subject: Subject, taken: int, made: int, size: int) -> TableMetrics:
         metrics,
         data_files=files,
         small_files=min(left_small, files),
+        lone_small_files=min(left_small, files, max(metrics.partitions, 1)),
         total_bytes=total,
         avg_file_bytes=total / files if files else None,
         delete_files=0,

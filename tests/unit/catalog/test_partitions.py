@@ -64,6 +64,15 @@ def test_partitions_of_an_older_spec_have_their_own_names(lake: Lake) -> None:
     assert names == {"region=a", "region=a, at_day=2026-11-16"}
 
 
+def test_a_small_file_alone_in_its_partition_is_told_apart(lake: Lake) -> None:
+    table = lake.create(partition_spec=BY_REGION)
+    append_files(table, 1, partition=Record("alone"))
+    append_files(table, 40 * MIB, 2, partition=Record("alone beside a large one"))
+    append_files(table, 1, 2, 3, partition=Record("three"))
+    metrics = measured(lake, name_of())
+    assert (metrics.small_files, metrics.lone_small_files) == (5, 2)
+
+
 def test_a_table_without_partitions_has_none_to_tell(lake: Lake) -> None:
     append_files(lake.create(), 5)
     assert measured(lake, name_of()).largest_partitions == ()

@@ -67,6 +67,13 @@ def test_the_documented_shares_are_the_ones_in_force() -> None:
     assert listed == {rule: f"{share:.0%}".replace("%", " %") for rule, share in SHARES.items()}
 
 
+def test_small_files_alone_in_their_partition_do_not_matter() -> None:
+    sick = {"data_files": 100, "small_files": 100}
+    assert state_and_rules(**sick, lone_small_files=0)[0] is HealthState.CRITICAL
+    assert state_and_rules(**sick, lone_small_files=70)[0] is HealthState.WARNING
+    assert state_and_rules(**sick, lone_small_files=100) == (HealthState.HEALTHY, [])
+
+
 def test_few_small_files_do_not_matter() -> None:
     assert state_and_rules(data_files=15, small_files=15) == (HealthState.HEALTHY, [])
     assert state_and_rules(data_files=16, small_files=16)[0] is HealthState.CRITICAL
@@ -99,7 +106,9 @@ def test_messages_hold_the_numbers() -> None:
     )
     messages = {one.rule: one.message for one in verdict.contributors}
     assert messages == {
-        "small_file_share": "900 of 1,000 data files (90%) are smaller than 8MiB",
+        "small_file_share": (
+            "900 of 1,000 data files (90%) are smaller than 8MiB and could be put together"
+        ),
         "delete_ratio": (
             "300 delete files (100 position, 200 vectors) on 1,000 data files: 0.30 each"
         ),

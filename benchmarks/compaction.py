@@ -5,7 +5,7 @@
 Per size one generated table of small files (1,000 rows and some 50 KB each, ten days) is registered
 under new names, so every run rewrites the very same files. Both ways run in one warm session with
 the same settings, in alternating order, end to end: loading the table, planning, writing, commit.
-Afterwards rows, content hash and number of files are compared.
+Rows and content hash of both are compared with those of the generated table.
 
 What makes the difference is told by a third way: our planning and commit, but groups written by
 Spark. The exponent is the slope of log(seconds) over log(files). CPU seconds are those of the JVM
@@ -172,7 +172,8 @@ class Bench:
                 table = self.copy(metadata)
                 runs.append(self.measure(way, table))
                 tell(f"{files}: {way} {runs[-1].seconds:.1f} s, {runs[-1].cpu_seconds:.1f} s CPU")
-                assert self.content(table) == expected, (way, table)
+                if number == 0:
+                    assert self.content(table) == expected, (way, table)
         third = self.measure("ours_written_by_spark", self.copy(metadata))
         tell(f"{files}: {third.way} {third.seconds:.1f} s, {third.cpu_seconds:.1f} s CPU")
         return {

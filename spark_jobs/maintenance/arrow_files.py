@@ -116,6 +116,8 @@ def write_bin(layout: Layout, work: Bin, attempt: int) -> Written:
         work: which files, and where to.
         attempt: tells the files of a task that Spark runs again from those of its first try.
     """
+    # Arrow's own allocator takes huge pages for every row group and has the kernel clear them.
+    pa.set_memory_pool(pa.system_memory_pool())
     target = _Target(layout, f"{work.stem}-{attempt}")
     try:
         for table in _read_all(layout, work.sources):
@@ -250,7 +252,6 @@ class _Target:
         self._waiting, self._waiting_bytes = [], 0
         if rows is None or not rows.num_rows:
             return
-        rows = rows.combine_chunks()
         if self._writer is None:
             self._writer = self._begin(rows)
         self._writer.write_table(rows, row_group_size=rows.num_rows)

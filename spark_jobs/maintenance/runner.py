@@ -17,6 +17,7 @@ from spark_jobs.maintenance.outcome import (
     VerificationError,
     first_line,
 )
+from spark_jobs.maintenance.remote import RemoteRun
 from spark_jobs.maintenance.report import ActionReport
 from spark_jobs.maintenance.rewrite import (
     rewrite_data_files,
@@ -70,7 +71,10 @@ def run_action(
     last_step = report.done + steps(request)
     try:
         stop.check()
-        _Run(spark, request, report, stop, told).all(tools or Tools())
+        if stop.is_remote:
+            RemoteRun(spark, request, report, stop, told).all()
+        else:
+            _Run(spark, request, report, stop, told).all(tools or Tools())
     except EndedError as ended:
         told.outcome, told.error = ended.outcome, str(ended)
     except Exception as error:  # noqa: BLE001 the edge of an action: told in the report

@@ -24,7 +24,7 @@ class Stop:
     def __init__(self, spark: SparkSession, file: str | None, *, is_remote: bool = False) -> None:
         self._spark = spark
         self._file = None if file is None else Path(file)
-        self._is_remote = is_remote
+        self.is_remote = is_remote
         self._asked = threading.Event()
         self._over = threading.Event()
 
@@ -58,7 +58,7 @@ class Stop:
                 self._cancel()
 
     def _cancel(self) -> None:
-        if self._is_remote:
+        if self.is_remote:
             self._spark.interruptAll()
         else:
             self._spark.sparkContext.cancelAllJobs()

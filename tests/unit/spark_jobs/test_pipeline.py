@@ -138,7 +138,7 @@ def test_what_a_shape_shares_is_answered_once_per_batch() -> None:
             "default_namespace": pa.array([None] * 3, pa.string()),
         }
     )
-    (answer,) = texts._inspect(iter([batch]))
+    (answer,) = texts._inspection({})(iter([batch]))
     rows = answer.to_pylist()
     assert [row["sql_text"] for row in rows] == statements
     assert rows[0]["template_id"] == rows[1]["template_id"] != rows[2]["template_id"]

@@ -166,6 +166,10 @@ def _list(out: Output, config: Path | None, group: str, table: str | None) -> No
     finally:
         store.close()
     rows = [_document(item) for item in seen.items]
+    if not out.is_json:
+        rows = [
+            row | {"progress": _progress(item)} for row, item in zip(rows, seen.items, strict=True)
+        ]
     out.rows(rows, columns=_COLUMNS, one_line=("explanation",), title="Maintenance")
 
 
@@ -176,6 +180,11 @@ def _document(item: MaintenanceItem) -> dict[str, Any]:
         "share": item.share,
         "saved_usd_month": item.saved_usd_month,
     }
+
+
+def _progress(item: MaintenanceItem) -> str | None:
+    at = item.progress
+    return None if at is None else f"{at.done} of {at.total or '?'}: {at.unit}"
 
 
 def _print(out: Output, detail: MaintenanceDetail) -> None:

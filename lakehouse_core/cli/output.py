@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lakehouse_core.config import Loaded
 
 NOTHING = "-"  # how a table shows a value that nobody knows; never 0
+_LEAST_WIDTH, _MOST_WIDTH = 20, 40  # of a column beside others
 _WIDTH_WITHOUT_TERMINAL = 200
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print data as JSON on standard output.")]
@@ -142,6 +143,7 @@ class Output:
 
         table = Table(title=title, title_justify="left", header_style="bold")
         cells = [list(row) for row in rows]
+        room = _room(names, cells, one_line)
         for index, name in enumerate(names):
             is_number = all(_is_number(row[index]) for row in cells)
             is_cut = name in one_line
@@ -150,10 +152,23 @@ class Output:
                 justify="right" if is_number else "left",
                 overflow="ellipsis" if is_cut else "fold",
                 no_wrap=is_cut,
+                max_width=room if is_cut else None,
             )
         for row in cells:
             table.add_row(*(Text(_cell(value)) for value in row))
         _console().print(table)
+
+
+def _room(names: Sequence[str], cells: Sequence[Sequence[object]], cut: Sequence[str]) -> int:
+    """How wide a column that is cut may be: Rich would take all of its room from the others."""
+    others = [
+        max(len(name), *(len(_cell(row[index])) for row in cells))
+        for index, name in enumerate(names)
+        if name not in cut
+    ]
+    taken = sum(min(width, _MOST_WIDTH) for width in others) + 3 * len(names) + 1
+    number = max(1, len(names) - len(others))
+    return max(_LEAST_WIDTH, (_console().width - taken) // number)
 
 
 def load(config: Path | None = None) -> Loaded:

@@ -58,6 +58,17 @@ def test_a_field_asked_for_in_one_line_is_cut_in_the_table_and_whole_in_json(
     assert json.loads(capsys.readouterr().out) == rows
 
 
+def test_a_long_field_in_one_line_leaves_the_others_their_room(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    row = {"engine": "duckdb", "runs": 1234, "template": "SELECT " + "x, " * 300}
+    Output().rows([row], one_line=("template",))
+    shown = capsys.readouterr().out
+    assert "duckdb" in shown
+    assert "1234" in shown
+    assert "…" in shown
+
+
 def test_markup_in_values_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
     Output().rows([{"sql": "SELECT a[1] /* [bold]no[/bold] */"}])
     assert "SELECT a[1] /* [bold]no[/bold] */" in capsys.readouterr().out

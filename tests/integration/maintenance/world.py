@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agents import health, recommend
 from agents.collect import run_once as collect_once
 from agents.decide import Decisions
+from agents.jobs import release
 from collectors.registry import build_source, collect_settings
 from lakehouse_core.catalog.avro_reader import AvroReader
 from lakehouse_core.catalog.contents import losses, reachable_files
@@ -46,7 +47,7 @@ class World(Yard):
         source = build_source("iceberg", self.config, self.store, self.clock)
         timeout = collect_settings(self.config, "iceberg").timeout
         report = collect_once(source, self.store, self.clock, timeout=timeout)
-        source.close()
+        release(source)
         assert report.error is None, report.error
         health.run_once(self.store, self.config.health, self.clock)
 

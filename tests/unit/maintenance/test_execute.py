@@ -47,9 +47,9 @@ def test_an_approved_action_is_done_and_proven(yard: Yard) -> None:
     assert yard.maintainer.run_once() == 1
     done = yard.now(approved)
     assert done.state is State.VERIFIED, done.explanation
-    realised = {change.name: (change.before, change.after) for change in done.realised}
-    assert realised["data_files"] == (6, 1)
-    assert realised["total_rows"] == (6, 6)
+    realised = {change.name: [change.before, change.after] for change in done.realised}
+    assert realised["data_files"] == [6, 1]
+    assert realised["total_rows"] == [6, 6]
     assert "data files 6 → 1" in (done.explanation or "")
     assert all(check["ok"] for check in done.verification)
     assert done.result_snapshot_id == yard.metadata(table_id).history[0].snapshot_id

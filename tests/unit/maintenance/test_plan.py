@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +16,10 @@ from lakehouse_core.domain.table import MIB
 from lakehouse_core.maintenance.plan import build_plan, plan_from_json, plan_hash, plan_to_json
 from tests.factories import NOW, lake_table, table_metrics
 
+if TYPE_CHECKING:
+    from lakehouse_core.domain.maintenance import Plan
+    from lakehouse_core.domain.table import TableMetrics
+
 TARGET = 128 * MIB
 CONFIG = Config.model_validate(
     {
@@ -23,7 +28,7 @@ CONFIG = Config.model_validate(
         "engines": {},
     }
 )
-PARAMETERS = {
+PARAMETERS: dict[Kind, dict[str, Any]] = {
     Kind.SORT: {"columns": ["region", {"column": "ts", "direction": "desc"}]},
     Kind.ZORDER: {"columns": ["region", "customer"]},
     Kind.HILBERT: {"columns": ["region", "customer"]},
@@ -31,14 +36,20 @@ PARAMETERS = {
 }
 
 
-def _plan(kind, metrics=None, *, parameters=None, table_id="lake.demo.orders"):
+def _plan(
+    kind: Kind,
+    metrics: TableMetrics | None = None,
+    *,
+    parameters: dict[str, Any] | None = None,
+    table_id: str = "lake.demo.orders",
+) -> Plan:
     table = replace(lake_table(), table_id=table_id, table_uuid="u-1")
     chosen = PARAMETERS.get(kind, {}) if parameters is None else parameters
     return build_plan(kind, table, metrics or table_metrics(), CONFIG, parameters=chosen)
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_every_kind_has_a_plan_that_survives_json(kind):
+def test_every_kind_has_a_plan_that_survives_json(kind: Kind) -> None:
     plan = _plan(kind)
     assert plan.kind is kind
     assert plan.stages
@@ -47,7 +58,7 @@ def test_every_kind_has_a_plan_that_survives_json(kind):
     assert plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
 
 
-def test_plain_small_files_are_put_together_by_our_own_writer():
+def test_plain_small_files_are_put_together_by_our_own_writer() -> None:
     stage = _plan(Kind.COMPACT).stages[0]
     assert stage.procedure == "compact_files"
     assert stage.arguments["options"]["target-file-size-bytes"] == str(TARGET)
@@ -58,7 +69,7 @@ def test_plain_small_files_are_put_together_by_our_own_writer():
     )
 
 
-def test_deletes_and_orders_are_left_to_iceberg():
+def test_deletes_and_orders_are_left_to_iceberg() -> None:
     deleted = replace(table_metrics(), delete_files=3, position_delete_files=3)
     stage = _plan(Kind.COMPACT, deleted).stages[0]
     assert stage.procedure == "rewrite_data_files"
@@ -71,7 +82,7 @@ def test_deletes_and_orders_are_left_to_iceberg():
 @pytest.mark.parametrize(
     "name", ["a.b", "it's", "back`tick", "semi;colon -- x", "new\nline", "${spark.home}", "ÄΩ"]
 )
-def test_names_are_data(name):
+def test_names_are_data(name: str) -> None:
     quoted = '"' + name.replace('"', '""') + '"' if "." in name else name
     plan = _plan(Kind.COMPACT, table_id=f"lake.demo.{quoted}")
     assert plan.stages[0].arguments["table"] == f"`lake`.`demo`.`{name.replace('`', '``')}`"
@@ -82,7 +93,7 @@ def test_names_are_data(name):
     assert column.arguments["sort_order"] == f"zorder(`{name.replace('`', '``')}`, `b`)"
 
 
-def test_a_sort_keeps_its_order_for_the_writers_to_come():
+def test_a_sort_keeps_its_order_for_the_writers_to_come() -> None:
     first, second = _plan(Kind.SORT).stages
     assert first.procedure == "set_sort_order"
     assert first.call == (
@@ -93,20 +104,20 @@ def test_a_sort_keeps_its_order_for_the_writers_to_come():
     assert second.arguments["options"]["rewrite-all"] == "true"
 
 
-def test_expiry_keeps_the_configured_age_and_number():
+def test_expiry_keeps_the_configured_age_and_number() -> None:
     stage = _plan(Kind.EXPIRE_SNAPSHOTS, parameters={"retain_last": 1}).stages[0]
     assert stage.arguments["retain_last"] == CONFIG.maintenance.min_snapshots
     assert stage.arguments["older_than"] == (NOW - timedelta(days=5)).isoformat()
     assert f"TIMESTAMP '{NOW - timedelta(days=5):%Y-%m-%d %H:%M:%S}" in stage.call
 
 
-def test_orphans_are_listed_before_any_is_deleted():
+def test_orphans_are_listed_before_any_is_deleted() -> None:
     rehearsal, removal = _plan(Kind.REMOVE_ORPHANS).stages
     assert (rehearsal.arguments["dry_run"], removal.arguments["dry_run"]) == (True, False)
     assert removal.arguments["prefix_mismatch_mode"] == "ERROR"
 
 
-def test_what_is_large_enough_is_not_counted_as_input():
+def test_what_is_large_enough_is_not_counted_as_input() -> None:
     metrics = replace(
         table_metrics(),
         data_files=12,
@@ -118,14 +129,14 @@ def test_what_is_large_enough_is_not_counted_as_input():
     assert 20 * MIB <= plan.input_bytes <= metrics.total_bytes - 2 * 512 * MIB
 
 
-def test_partitions_just_written_are_named():
+def test_partitions_just_written_are_named() -> None:
     chosen = [{"day": 20_000, "region": "o'r\n"}]
     stage = _plan(Kind.COMPACT, parameters={"partitions": chosen}).stages[0]
     assert stage.arguments["partitions"] == chosen
     assert "\n" not in stage.call
 
 
-def test_the_hash_binds_plan_snapshot_and_prediction():
+def test_the_hash_binds_plan_snapshot_and_prediction() -> None:
     plan = _plan(Kind.COMPACT)
     change = Change(name="data_files", unit="files", before=10, after=1)
     hashes = {
@@ -147,11 +158,11 @@ def test_the_hash_binds_plan_snapshot_and_prediction():
         (Kind.SORT, {"columns": [{"column": "a", "direction": "up"}]}, "UP"),
     ],
 )
-def test_wrong_parameters_are_named(kind, parameters, word):
+def test_wrong_parameters_are_named(kind: Kind, parameters: dict[str, Any], word: str) -> None:
     with pytest.raises(MaintenanceError, match=word):
         _plan(kind, parameters=parameters)
 
 
-def test_a_table_that_was_never_read_has_no_plan():
+def test_a_table_that_was_never_read_has_no_plan() -> None:
     with pytest.raises(MaintenanceError, match="not read"):
         build_plan(Kind.COMPACT, replace(lake_table(), table_uuid=None), table_metrics(), CONFIG)

@@ -70,6 +70,14 @@ class Decisions:
         except (NotFoundError, StaleActionError) as error:
             verdict = Verdict(to=None, is_granted=False, answer=str(error))
             self._note(wish, verdict)
+        except LakehouseError:
+            raise
+        except Exception as error:  # noqa: BLE001 the edge, see below
+            # The edge: what one visitor sends must not stop the process that serves all.
+            _log.exception("decision.bug", request=wish.request_id)
+            said = f"internal error: {type(error).__name__}"
+            verdict = Verdict(to=None, is_granted=False, answer=said)
+            self._note(wish, verdict)
         _log.info(
             "decision",
             action=wish.action_id,

@@ -59,16 +59,26 @@ class Proposals:
         try:
             action = self._proposed(wish)
         except MaintenanceError as error:
-            note = Note(
-                actor=wish.actor.strip() or "nobody",
-                verb="propose refused",
-                action_id=wish.action_id,
-                detail={"request_id": wish.request_id, "answer": str(error)},
-            )
-            self._ledger.note(note, self._answered(wish, "refused", str(error)))
+            self._refuse(wish, str(error))
+            return
+        except LakehouseError:
+            raise
+        except Exception as error:  # noqa: BLE001 the edge, see below
+            # The edge: what one visitor sends must not stop the process that serves all.
+            _log.exception("proposal.bug", request=wish.request_id)
+            self._refuse(wish, f"internal error: {type(error).__name__}")
             return
         step = Step(before=None, after=action, by=wish.actor, why={"request_id": wish.request_id})
         self._ledger.take([step], self._answered(wish, "done", f"Proposed as {action.action_id}"))
+
+    def _refuse(self, wish: DecisionRequest, answer: str) -> None:
+        note = Note(
+            actor=wish.actor.strip() or "nobody",
+            verb="propose refused",
+            action_id=wish.action_id,
+            detail={"request_id": wish.request_id, "answer": answer},
+        )
+        self._ledger.note(note, self._answered(wish, "refused", answer))
 
     def _proposed(self, wish: DecisionRequest) -> Action:
         now = self._clock()

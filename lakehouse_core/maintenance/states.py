@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
 from lakehouse_core.domain.errors import MaintenanceError, NotFoundError, Terminal
 from lakehouse_core.domain.maintenance import NEXT, Action, State
 from lakehouse_core.maintenance import audit
@@ -34,6 +36,7 @@ SELECT action_id, revision, state FROM action WHERE list_contains($ids::VARCHAR[
 HEAD_SQL = 'SELECT seq, "hash" FROM audit ORDER BY seq DESC LIMIT 1'
 # What one step writes at most at once, so that other writers get their turn.
 _MOST_STEPS = 2_000
+_log = structlog.get_logger(__name__)
 
 
 class StaleActionError(Terminal, MaintenanceError):
@@ -192,7 +195,11 @@ class Ledger:
             rows["action"] = to_arrow("action", actions)
         self._store.upsert_together(rows)
         last = entries[-1]
-        audit.write_head(self._store.path, Head(seq=last.seq, hash=last.hash))
+        try:
+            audit.write_head(self._store.path, Head(seq=last.seq, hash=last.hash))
+        except OSError as error:
+            # The rows are written; a head that lags behind is caught up by the next step.
+            _log.error("audit.head_not_kept", seq=last.seq, detail=str(error))
 
     def _head(self) -> Head:
         rows = self._store.read(HEAD_SQL).to_pylist()

@@ -66,7 +66,7 @@ class Idea:
             document = json.loads(text)
             table, kind = document["table"], Kind(document["kind"])
             parameters = dict(document.get("parameters") or {})
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise MaintenanceError(f"The proposal cannot be understood: {error}") from error
         if not isinstance(table, str):
             raise MaintenanceError("The proposal cannot be understood: it names no table")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lakehouse_core.domain.errors import NotFoundError
 from lakehouse_core.domain.maintenance import NEXT, Action, State
-from lakehouse_core.maintenance.audit import AUDIT_SQL, Note, read_head, verify_chain
+from lakehouse_core.maintenance.audit import AUDIT_SQL, Note, head_file, read_head, verify_chain
 from lakehouse_core.maintenance.records import actions_of, audit_of
 from lakehouse_core.maintenance.states import Ledger, StaleActionError, Step, TransitionError
 from lakehouse_core.store.owner import OwnerStore
@@ -124,6 +124,24 @@ def test_rows_cut_off_the_chain_leave_a_gap_for_ever(store: OwnerStore, ledger: 
     verdict = verify_chain(entries(store), read_head(store.path))
     assert verdict.first_bad == 2
     assert [one.seq for one in entries(store)] == [1, 3]
+
+
+def test_a_head_that_cannot_be_written_is_caught_up_later(
+    store: OwnerStore, ledger: Ledger
+) -> None:
+    proposed = ledger.propose(action())
+    blocking = head_file(store.path).with_name(f"{head_file(store.path).name}.partial")
+    blocking.mkdir()
+    try:
+        approved = ledger.move(proposed, State.APPROVED, by="ana")
+    finally:
+        blocking.rmdir()
+    assert ledger.get(proposed.action_id) == approved
+    assert verify_chain(entries(store), read_head(store.path)).is_intact
+    ledger.move(approved, State.CANCELLED, by="ana")
+    head = read_head(store.path)
+    assert head is not None
+    assert head.seq == 3
 
 
 def test_names_of_others_are_data(store: OwnerStore, ledger: Ledger) -> None:

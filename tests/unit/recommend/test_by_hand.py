@@ -78,6 +78,8 @@ def test_what_a_cure_would_propose_has_its_prediction(lake: Lake, config: Config
     [
         "",
         "{",
+        "[" * 3_900,
+        '{"table":' * 400,
         "[]",
         '"x"',
         '{"table": "lake.demo.events"}',

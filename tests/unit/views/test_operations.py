@@ -83,7 +83,8 @@ def test_jobs_follow_the_configuration_and_leave_out_what_is_switched_off(
 ) -> None:
     assert [job.agent for job in jobs(demo_config)] == [
         *("collect:trino", "collect:spark", "collect:duckdb", "collect:iceberg"),
-        *("probe", "health", "rollup", "retention", "pipeline", "recommend"),
+        *("probe", "health", "rollup", "retention", "pipeline"),
+        *("recommend", "maintain", "savings"),
     ]
     without = load_demo_config(tmp_path / "other", LAKEHELM__ENGINES__TRINO__ENABLED="false")
     assert "collect:trino" not in [job.agent for job in jobs(without)]

@@ -42,7 +42,9 @@ JOBS = {  # seconds between runs
     "rollup": 30,
     "retention": 3_600,
     "pipeline": 600,
-    "recommend": 120,
+    "recommend": 30,
+    "maintain": 5,
+    "savings": 900,
 }
 PEOPLE = ("ana", "bo", "chen", "dashboards", "etl_nightly")
 TEMPLATES: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (

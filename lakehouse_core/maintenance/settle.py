@@ -179,7 +179,15 @@ class Settlement:
     def _stopped(self, action: Action, silence: str, *, is_asked: bool) -> Action:
         if is_asked:
             return self._end(action, State.CANCELLED, "Cancelled; the table is as it was")
-        return self._retry(action, f"It was stopped: {silence}", None)
+        # Another action of the same job was cancelled: that is no attempt of this one.
+        return self._ledger.move(
+            action,
+            State.SCHEDULED,
+            by=ACTOR,
+            why={"reason": silence},
+            attempts=max(0, action.attempts - 1),
+            explanation="Its job was stopped for another action; it runs again",
+        )
 
     def _retry(self, action: Action, reason: str, pause: timedelta | None) -> Action:
         limit = self._config.maintenance.max_attempts

@@ -249,6 +249,17 @@ def test_a_cancel_ends_what_runs(yard: Yard) -> None:
     assert not commits_of(yard, approved)
 
 
+def test_a_cancel_costs_the_others_of_the_job_no_attempt(yard: Yard) -> None:
+    approved = yard.approve(yard.create())
+    yard.fate = Fate(claims={"outcome": "stopped"})
+    for _ in range(5):
+        yard.maintainer.run_once()
+    assert (yard.now(approved).state, yard.now(approved).attempts) == (State.SCHEDULED, 0)
+    yard.fate = Fate()
+    yard.maintainer.run_once()
+    assert yard.now(approved).state is State.VERIFIED
+
+
 def test_an_approval_that_is_too_old_expires(yard: Yard) -> None:
     approved = yard.approve(yard.create())
     yard.clock.turn(days=8)

@@ -202,8 +202,8 @@ def backup_script(connection: duckdb.DuckDBPyConnection, target: str) -> str:
     """
     copies = []
     for name, create in connection.execute(_TABLES).fetchall():
-        # The text is DuckDB's own, of tables we made: it starts with the table's plain name.
-        _, _, body = create.partition(f"CREATE TABLE {name}")
-        placed = f"CREATE TABLE backup_target.main.{identifier(name)}{body}"
+        # The text is DuckDB's own, of tables we made: `CREATE TABLE name(…`, quoted if need be.
+        _, _, columns = create.partition("(")
+        placed = f"CREATE TABLE backup_target.main.{identifier(name)}({columns}"
         copies.append(_COPY.substitute(create=placed, table=identifier(name)))
     return _BACK_UP.substitute(target=target, copies=";\n".join(copies))

@@ -166,7 +166,7 @@ def test_a_source_that_is_gone_says_where_it_was_sought_and_what_to_do(
     world.vanish()
     with pytest.raises(SourceUnavailableError, match=re.escape(world.place)) as caught:
         list(source.pull(None))
-    assert re.search(r"check|start|is Trino running", str(caught.value))
+    assert re.search(r"check|start", str(caught.value))
     report = run_once(source, store, lambda: NOW, timeout=timedelta(minutes=1))
     assert report.is_unreachable
     assert report.result.outcome == "failed"

@@ -139,7 +139,7 @@ def test_it_collects_serves_and_stops_cleanly(home: Installation) -> None:
     until(lambda: collected(home) == first | second)
     # Trino is not running: its job fails, with the reason, and harms nobody.
     until(lambda: last_run(home, "collect:trino").get("outcome") == "failed")
-    assert "is Trino running" in last_run(home, "collect:trino")["error"]
+    assert "check that Trino's coordinator is running" in last_run(home, "collect:trino")["error"]
     until(lambda: last_run(home, "probe").get("outcome") == "ok")
     engines = {row["engine_id"]: row for row in home.read("FROM engine")}
     assert set(engines) == set(home.config.engines)
@@ -238,7 +238,7 @@ def test_collecting_once_works_beside_the_agents_and_without_them(home: Installa
     assert code == 0
     by_name = {a["agent"]: a for a in agents}
     assert {"collect:duckdb", "collect:trino", "probe", "health", "retention"} <= set(by_name)
-    assert "is Trino running" in by_name["collect:trino"]["last_error"]
+    assert "check that Trino's coordinator is running" in by_name["collect:trino"]["last_error"]
     assert by_name["collect:duckdb"]["next_run"] is not None
 
 

@@ -60,7 +60,8 @@ def test_it_takes_no_statement(config: Config) -> None:
     engine.close()
 
 
-def test_the_doctor_does_not_ask_it(config: Config) -> None:
+def test_the_doctor_does_not_ask_it(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOT_SET", "a password after all")
     patient = Patient(config=config, machine=None, javas=(), run=None, open_store=None)
     checks = list(check_engines(patient))
     assert [(c.id, c.status) for c in checks] == [("engine-athena", "ok"), ("engine-snow", "ok")]

@@ -107,6 +107,10 @@ def lake_config(load_demo_config: DemoConfig) -> Config:
         LAKEHELM__ENGINES__SPARK__MASTER="local[2]",
         LAKEHELM__ENGINES__TRINO__HEAP="1GiB",
     )
+    # Its page of Connect forgets all but the last 200 statements, and one test counts them.
+    conf = {"spark.sql.connect.ui.retainedStatements": "100000"}
+    spark = config.engines["spark"].model_copy(update={"conf": conf})
+    config = config.model_copy(update={"engines": {**config.engines, "spark": spark}})
     for catalog in config.catalogs.values():
         catalog.warehouse.mkdir(parents=True, exist_ok=True)
     ensure_tokens(config)  # with the ingest's token, Trino gets its event listener

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.flink, pytest.mark.timeout(900)]  # a cluster and three JVMs on two cores
 
 PATIENCE_SECONDS = 120
+FLINK_REMEMBERS = timedelta(seconds=5)
 STREAM, OTHER, BOUNDED, BROKEN = "orders into the lake", "idle stream", "fifty rows", "no division"
 TABLE = "lake.streams.orders"
 
@@ -216,10 +217,14 @@ def cancelled_is_cancelled(history: History) -> None:
     assert (cadence.status, cadence.commits) == ("cancelled", history.commits()[job_id])
     assert history.commits()[history.ids[BOUNDED]] == 1
     (held,) = history.store.read("FROM flink_slot_time WHERE job_id = $id", id=job_id).to_pylist()
-    assert (held["started_at"], held["ended_at"]) == (event["started_at"], event["ended_at"])
+    assert held["started_at"] == event["started_at"]
+    # A job that has ended is still said to run for as long as Flink keeps its answers.
+    late = held["ended_at"] - event["ended_at"]
+    assert timedelta(0) <= late <= FLINK_REMEMBERS
     used = slot_usage(history.store, parse_window("1h", utc_now() + timedelta(minutes=1)))
     seconds = next(one.slot_seconds for one in used if one.job_id == job_id)
-    assert seconds * 1_000 == pytest.approx(event["execution_ms"])
+    told_ms = FLINK_REMEMBERS / timedelta(milliseconds=1)
+    assert seconds * 1_000 == pytest.approx(event["execution_ms"], abs=told_ms)
 
 
 def a_restart_closes_what_ran(history: History) -> None:

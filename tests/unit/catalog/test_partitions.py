@@ -38,6 +38,7 @@ def test_figures_are_those_of_each_partition(lake: Lake) -> None:
     assert (small.total_rows, small.small_files, small.delete_files) == (2, 1, 1)
 
 
+@pytest.mark.slow
 def test_of_many_the_largest_and_those_with_the_most_files_are_told(lake: Lake) -> None:
     table = lake.create(partition_spec=BY_REGION)
     for number in range(3 * MOST):

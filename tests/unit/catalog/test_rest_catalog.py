@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     Fault = Callable[[str, dict[str, str]], Reply | None]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def server() -> Iterator[RestStandIn]:

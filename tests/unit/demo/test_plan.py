@@ -25,6 +25,8 @@ from tests.unit.demo.engines import capabilities
 if TYPE_CHECKING:
     from typing import Any
 
+pytestmark = pytest.mark.slow
+
 ALL = {
     "duckdb": capabilities("duckdb", can_write=False),
     "spark": capabilities("spark"),

@@ -163,6 +163,7 @@ class LeaseMachine(RuleBasedStateMachine):
         assert sum(self.leases.is_current(one) for one in self.all) <= 1
 
 
+@pytest.mark.slow
 def test_whatever_happens_one_holder_at_most_has_the_table(shared: OwnerStore) -> None:
     LeaseMachine.store = shared
     run_state_machine_as_test(

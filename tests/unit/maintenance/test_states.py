@@ -152,6 +152,7 @@ def test_names_of_others_are_data(store: OwnerStore, ledger: Ledger) -> None:
     assert verify_chain(entries(store), read_head(store.path)).is_intact
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(State)), max_size=20))
 def test_any_course_of_events_keeps_states_and_chain_in_order(

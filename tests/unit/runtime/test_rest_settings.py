@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from lakehouse_core.config import Config
     from lakehouse_core.store.client import StoreClient
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """\
 version: 1
 profile: prod

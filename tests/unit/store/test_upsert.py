@@ -124,6 +124,7 @@ def test_an_empty_batch_changes_nothing(store: OwnerStore) -> None:
     assert upsert(store) == 0
 
 
+@pytest.mark.slow
 def test_a_batch_larger_than_one_slice_is_written_once(
     store: OwnerStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

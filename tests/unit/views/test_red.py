@@ -84,6 +84,7 @@ events = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(events)
 def test_engines_add_up_to_the_total_and_buckets_to_both(

@@ -79,6 +79,7 @@ def test_a_line_that_is_no_event_is_refused(text: bytes) -> None:
         to_observed(text, None, NOW)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_journal_read_while_it_grows_gives_each_line_once(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from collectors.base import Batch
 
+pytestmark = pytest.mark.slow
+
 
 class RestWorld:
     """Real tables of a lake, told of by a REST catalog that can be told what to say."""

@@ -250,6 +250,7 @@ def test_an_hour_without_a_warehouse_is_told() -> None:
 _CREDITS = st.decimals(min_value=0, max_value=10_000, places=9)
 
 
+@pytest.mark.slow
 @given(
     hours=st.lists(
         st.tuples(st.integers(0, 48), st.sampled_from(["A", "B", "C"]), _CREDITS, _CREDITS),

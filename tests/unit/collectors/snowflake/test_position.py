@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ def test_exactly_the_hours_that_changed_are_read(before: dict, now: dict, longes
     assert all(span.end - span.start <= longest * HOUR for span in spans)
 
 
+@pytest.mark.slow
 @given(rounds=st.lists(FINGERPRINTS, min_size=1, max_size=5), cut=st.integers(0, 3))
 def test_a_pull_that_is_cut_leaves_what_it_did_not_read_to_the_next(
     rounds: list[dict], cut: int

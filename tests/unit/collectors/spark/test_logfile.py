@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,6 @@ from collectors.spark.logfile import Cursor, next_frame, read_chunk
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
 
 lines_strategy = st.lists(
     st.binary(max_size=40).map(lambda b: b.replace(b"\n", b" ")), min_size=1, max_size=20
@@ -37,6 +37,7 @@ def read_all(
         cursor = chunk.cursor
 
 
+@pytest.mark.slow
 @given(lines_strategy, st.integers(1, 5), st.data())
 def test_a_log_read_while_it_grows_gives_each_line_once(
     tmp_path_factory: pytest.TempPathFactory,
@@ -58,6 +59,7 @@ def test_a_log_read_while_it_grows_gives_each_line_once(
     assert cursor == Cursor(len(blob))
 
 
+@pytest.mark.slow
 @given(lines_strategy, st.data())
 def test_a_plain_log_read_while_it_grows_gives_each_line_once(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], data: st.DataObject

@@ -6,11 +6,14 @@ proposed, decided, executed and proven. Every step is also a row of the audit ch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Kind(StrEnum):
@@ -116,6 +119,27 @@ class Plan:
     stages: tuple[Stage, ...]
     preconditions: tuple[str, ...]  # ids of the safety rules that are checked before it runs
     input_bytes: int  # what is read and written again, counted against the budget
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """The plan as the plan file and the store hold it."""
+    return asdict(plan) | {
+        "kind": plan.kind.value,
+        "stages": [asdict(stage) for stage in plan.stages],
+        "preconditions": list(plan.preconditions),
+    }
+
+
+def plan_from_json(document: Mapping[str, Any]) -> Plan:
+    """The reverse of `plan_to_json`."""
+    return Plan(
+        **{
+            **document,
+            "kind": Kind(document["kind"]),
+            "stages": tuple(Stage(**stage) for stage in document["stages"]),
+            "preconditions": tuple(document["preconditions"]),
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,8 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakehouse_core.domain.maintenance import plan_to_json
 from lakehouse_core.domain.table import TableName
-from lakehouse_core.maintenance.plan import plan_to_json
 from lakehouse_core.runtime.leftover import RUN_VARIABLE
 from lakehouse_core.runtime.spark_job import (
     LONG_JVM,

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.domain.errors import MaintenanceError
-from lakehouse_core.domain.maintenance import Kind, Plan, Stage
+from lakehouse_core.domain.maintenance import Kind, Plan, Stage, plan_to_json
 from lakehouse_core.domain.table import HISTOGRAM_BOUNDS, TableName
 from lakehouse_core.maintenance.calls import call_text, identifier, order_text, table_argument
 
@@ -93,27 +93,6 @@ def build_plan(
         stages=stages,
         preconditions=PRECONDITIONS[kind],
         input_bytes=input_bytes,
-    )
-
-
-def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """The plan as the plan file and the store hold it."""
-    return asdict(plan) | {
-        "kind": plan.kind.value,
-        "stages": [asdict(stage) for stage in plan.stages],
-        "preconditions": list(plan.preconditions),
-    }
-
-
-def plan_from_json(document: Mapping[str, Any]) -> Plan:
-    """The reverse of `plan_to_json`."""
-    return Plan(
-        **{
-            **document,
-            "kind": Kind(document["kind"]),
-            "stages": tuple(Stage(**stage) for stage in document["stages"]),
-            "preconditions": tuple(document["preconditions"]),
-        }
     )
 
 

@@ -16,8 +16,8 @@ from lakehouse_core.domain.maintenance import (
     Kind,
     State,
     TableLease,
+    plan_from_json,
 )
-from lakehouse_core.maintenance.plan import plan_from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

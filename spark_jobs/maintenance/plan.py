@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from lakehouse_core.domain.maintenance import Kind, Plan, Stage
+from lakehouse_core.domain.maintenance import Plan, plan_from_json
 from lakehouse_core.domain.table import TableName
 
 if TYPE_CHECKING:
@@ -144,23 +144,12 @@ def parse_plan(raw: dict[str, Any]) -> RunPlan:
 
 def _action(raw: dict[str, Any]) -> ActionRequest:
     given = dict(raw)
-    plan = _plan(given.pop("plan"))
+    plan = plan_from_json(given.pop("plan"))
     guards = _guards(given.pop("guards", {}))
     verify = Verify(**given.pop("verify", {}))
     request = ActionRequest(**given, plan=plan, guards=guards, verify=verify)
     TableName.parse(plan.table_id)
     return request
-
-
-def _plan(raw: dict[str, Any]) -> Plan:
-    return Plan(
-        **raw
-        | {
-            "kind": Kind(raw["kind"]),
-            "stages": tuple(Stage(**stage) for stage in raw["stages"]),
-            "preconditions": tuple(raw["preconditions"]),
-        }
-    )
 
 
 def _guards(raw: dict[str, Any]) -> Guards:

@@ -11,9 +11,9 @@ import pytest
 
 from lakehouse_core.config.models import Config
 from lakehouse_core.domain.errors import MaintenanceError
-from lakehouse_core.domain.maintenance import Change, Kind
+from lakehouse_core.domain.maintenance import Change, Kind, plan_from_json, plan_to_json
 from lakehouse_core.domain.table import MIB
-from lakehouse_core.maintenance.plan import build_plan, plan_from_json, plan_hash, plan_to_json
+from lakehouse_core.maintenance.plan import build_plan, plan_hash
 from tests.factories import NOW, lake_table, table_metrics
 
 if TYPE_CHECKING:

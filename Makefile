@@ -2,6 +2,9 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
+# Compiled modules are what makes the second start of anything fast: every test that starts a
+# process of ours would compile the tree anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,8 +13,10 @@ PYTEST_ARGS ?=
 UP_ARGS ?=
 BENCH ?= $(wildcard benchmarks/[a-z]*.py)
 LOCK_ARGS ?=
-# What shares the machine well: no JVM, no browser. The rest runs alone, one test after the other.
-LIGHT := (fast or slow or duckdb) and not (snowflake or rest)
+# What shares the machine well: no JVM, no browser. Of the rest, each file has engines of its own, so two
+# files run side by side; the whole product and the browser have the machine for themselves.
+LIGHT := (fast or slow or duckdb or ui or snowflake) and not rest
+WHOLE := stack or browser
 
 PACKAGES_STAMP := $(VENV)/.packages-ready
 SETUP_STAMP := $(VENV)/.lakehelm-ready
@@ -94,7 +99,8 @@ check: gates ## All gates and the fast tests: under two minutes, no JVM
 .PHONY: test
 test: gates java browser fakesnow ## All gates and every test: what CI runs
 	$(BIN)/pytest -m "$(LIGHT)" -n 2 $(PYTEST_ARGS)
-	$(BIN)/pytest -m "not ($(LIGHT))" $(PYTEST_ARGS)
+	$(BIN)/pytest -m "not ($(LIGHT) or $(WHOLE))" -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/pytest -m "$(WHOLE)" $(PYTEST_ARGS)
 
 .PHONY: clean clean-all
 clean: ## Remove what the checks leave behind

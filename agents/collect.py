@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta
 
-    from agents.circuit import Reach
     from agents.watch import Lease
     from collectors.base import Batch, Source
+    from lakehouse_core.domain.circuit import Reach
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.port import TelemetryStore
 
@@ -33,17 +33,17 @@ class CollectReport:
 
     Attributes:
         rows: rows of the store that were new or different.
-        lag_seconds: age of the newest event taken; None when there never was one.
+        newest_event_age_seconds: of the newest event taken; None when there never was one.
         watermark: when the newest event taken happened.
         is_unreachable: the error may go away by itself.
         was_cut: the time was up, or the process is stopping: the rest comes next time.
-        reach: whether the source answered (agents/circuit.py).
+        reach: whether the source answered (domain/circuit.py).
     """
 
     source: str
     rows: int
     dead_letters: int
-    lag_seconds: float | None
+    newest_event_age_seconds: float | None
     watermark: datetime | None
     error: str | None
     seconds: float
@@ -110,12 +110,12 @@ def run_once(
                 break
     except LakehouseError as caught:
         error = caught
-    lag = clock() - tally.event_at if tally.event_at is not None else None
+    age = clock() - tally.event_at if tally.event_at is not None else None
     return CollectReport(
         source=source.name,
         rows=tally.rows,
         dead_letters=tally.letters,
-        lag_seconds=max(0.0, lag.total_seconds()) if lag is not None else None,
+        newest_event_age_seconds=max(0.0, age.total_seconds()) if age is not None else None,
         watermark=tally.event_at,
         error=one_line(error) if error is not None else None,
         seconds=round(time.monotonic() - start, 3),

@@ -8,9 +8,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from agents.runs import Result
-from lakehouse_core.domain.table import LakeTable, TableMetrics
+from lakehouse_core.domain.table import LakeTable
 from lakehouse_core.health import assess_table, thresholds_for
 from lakehouse_core.store.rows import to_arrow
+from lakehouse_core.views.current import current_metrics
 from lakehouse_core.views.rows import records
 
 if TYPE_CHECKING:
@@ -24,18 +25,10 @@ if TYPE_CHECKING:
 REPEAT_AFTER = timedelta(hours=1)
 
 TABLES_SQL = "SELECT * FROM lake_table WHERE dropped_at IS NULL ORDER BY table_id"
-# The metrics of the snapshot the table is at; a table that was rolled back is at an older one.
-METRICS_SQL = """
-SELECT m.* EXCLUDE (largest_partitions) FROM table_metrics m JOIN lake_table t USING (table_id)
-WHERE t.dropped_at IS NULL
-QUALIFY row_number() OVER (
-  PARTITION BY m.table_id
-  ORDER BY (m.snapshot_id = coalesce(t.current_snapshot_id, 0)) DESC, m.collected_at DESC
-) = 1
-"""
+# Whole rows are read of the newest verdicts only: there is one an hour of every table.
 LAST_SQL = """
 SELECT table_id, assessed_at, snapshot_id, state, score, contributors, reason FROM health
-QUALIFY row_number() OVER (PARTITION BY table_id ORDER BY assessed_at DESC) = 1
+WHERE rowid IN (SELECT arg_max(rowid, assessed_at) FROM health GROUP BY table_id)
 """
 
 
@@ -53,7 +46,7 @@ class _Last:
 def run_once(store: TelemetryStore, health: HealthConfig, clock: Clock) -> Result:
     """Assess all tables; verdicts that are not new are written once an hour."""
     now = clock()
-    metrics = {m.table_id: m for m in records(TableMetrics, store.read(METRICS_SQL))}
+    metrics = current_metrics(store)
     last = {one.table_id: one for one in records(_Last, store.read(LAST_SQL))}
     verdicts = []
     for table in records(LakeTable, store.read(TABLES_SQL)):

@@ -6,12 +6,33 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from agents import collect, health, maintain, pipeline, probe, recommend, retention, rollup
+from agents import (
+    backup,
+    budgets,
+    collect,
+    costs,
+    finops,
+    health,
+    layout,
+    learn,
+    maintain,
+    pipeline,
+    probe,
+    recommend,
+    retention,
+    rollup,
+    route,
+)
 from agents.runs import Ended, Result, run_job
 from agents.scheduler import ScheduledJob
 from agents.watch import Lease, Watch
 from collectors.registry import build_source, collect_settings, source_names
-from lakehouse_core.views.freshness import SAVINGS_EVERY
+from lakehouse_core.views.freshness import (
+    COSTS_EVERY,
+    ROUTE_EVERY,
+    SAVINGS_EVERY,
+    look_for_backup_every,
+)
 from lakehouse_core.views.hourly import ROLLUP_EVERY
 
 if TYPE_CHECKING:
@@ -26,6 +47,7 @@ if TYPE_CHECKING:
 
 GRACE = timedelta(seconds=30)
 LIMIT = timedelta(minutes=10)  # of jobs that work on our own store
+BACKUP_LIMIT = timedelta(hours=1)  # all of a large store is copied
 
 
 @dataclass(slots=True)
@@ -116,8 +138,40 @@ def scheduled_jobs(shop: Workshop) -> list[ScheduledJob]:
             LIMIT,
             lambda _: retention.run_once(store, config, clock),
         ),
+        watched_job(
+            shop,
+            "backup",
+            look_for_backup_every(config),
+            BACKUP_LIMIT,
+            lambda _: backup.run_once(store, config, clock),
+        ),
+        *_spend_jobs(shop),
+        watched_job(shop, "route", ROUTE_EVERY, LIMIT, lambda _: route.run_once(store, clock)),
+        watched_job(
+            shop, "learn", own.learn_every, LIMIT, lambda _: learn.run_once(store, config, clock)
+        ),
         *([_pipeline_job(shop)] if config.pipeline.enabled else ()),
         *(_maintenance_jobs(shop) if config.maintenance.enabled else ()),
+        *([_layout_job(shop)] if config.maintenance.enabled and config.layout.enabled else ()),
+    ]
+
+
+def _spend_jobs(shop: Workshop) -> list[ScheduledJob]:
+    days = costs.DayCosts(shop.store, shop.clock)
+
+    def split(lease: Lease) -> Result:
+        return finops.run_once(shop.store, shop.config, shop.clock, lease)
+
+    return [
+        watched_job(shop, "finops", COSTS_EVERY, LIMIT, split),
+        watched_job(shop, "costs", COSTS_EVERY, LIMIT, lambda _: days.run_once()),
+        watched_job(
+            shop,
+            "budgets",
+            shop.config.finops.every,
+            LIMIT,
+            lambda _: budgets.run_once(shop.store, shop.config, shop.clock),
+        ),
     ]
 
 
@@ -148,6 +202,16 @@ def _recommend_job(shop: Workshop) -> ScheduledJob:
         LIMIT,
         lambda _: recommend.run_once(shop.store, shop.config, shop.clock),
     )
+
+
+def _layout_job(shop: Workshop) -> ScheduledJob:
+    settings = shop.config.layout
+
+    def work(lease: Lease) -> Result:
+        return layout.run_once(shop.store, shop.config, shop.clock, lease, shop.is_stopping)
+
+    limit = settings.tables_per_run * settings.timeout + LIMIT
+    return watched_job(shop, "layout", settings.every, limit, work)
 
 
 def _pipeline_job(shop: Workshop) -> ScheduledJob:

@@ -12,10 +12,15 @@ import structlog
 from agents.runs import Result
 from lakehouse_core.config.environment import read_machine
 from lakehouse_core.domain.agent import AgentProgress, AgentRequest
-from lakehouse_core.domain.errors import StoreError
+from lakehouse_core.domain.errors import CatalogError, StoreError
+from lakehouse_core.domain.maintenance import Kind
 from lakehouse_core.maintenance.etl import finished_etl
 from lakehouse_core.maintenance.execute import Maintainer, Surroundings
+from lakehouse_core.maintenance.look import Lookout
 from lakehouse_core.maintenance.savings import measure_savings
+from lakehouse_core.maintenance.states import Ledger
+from lakehouse_core.recommend.after_etl import etl_key, propose_after_etl
+from lakehouse_core.recommend.propose import dedupe_key
 from lakehouse_core.store.rows import to_arrow
 
 if TYPE_CHECKING:
@@ -31,6 +36,10 @@ if TYPE_CHECKING:
 ASKED_AFTER_WORK = ("collect:iceberg",)
 ASKED_AFTER_ETL = ("recommend",)
 ETL_MEMORY = timedelta(hours=1)
+OPEN_SQL = """
+SELECT action_id FROM action WHERE list_contains($keys::VARCHAR[], dedupe_key)
+  AND state IN ('proposed', 'snoozed', 'approved', 'scheduled', 'running', 'verifying') LIMIT 1
+"""
 _log = structlog.get_logger(__name__)
 
 
@@ -61,7 +70,7 @@ class Maintain:
         moved = self._maintainer.run_once()
         if moved:
             self._ask(ASKED_AFTER_WORK)
-        self._notice_etl()
+        self.notice_etl()
         return Result(rows=moved)
 
     def forget(self) -> None:
@@ -79,12 +88,33 @@ class Maintain:
         )
         return Maintainer(self._config, self._store, around)
 
-    def _notice_etl(self) -> None:
+    def notice_etl(self) -> None:
         """A batch job that has just ended is the best moment to look at what it wrote."""
         ended = finished_etl(self._store, self._clock() - ETL_MEMORY)
-        if self._ended is not None and ended.items() - self._ended.items():
-            self._ask(ASKED_AFTER_ETL)
+        news = {} if self._ended is None else dict(ended.items() - self._ended.items())
+        for table_id, at in news.items():
+            self._after_etl(table_id, (self._ended or {}).get(table_id, at - ETL_MEMORY))
+        if news:
+            self._ask(ASKED_AFTER_ETL)  # it lets policies approve what was proposed here
         self._ended = ended
+
+    def _after_etl(self, table_id: str, since: datetime) -> None:
+        """Propose to put together what the job wrote, unless the table is worked on anyway."""
+        if self._config.spark.remote:
+            return  # a procedure cannot be told single partitions
+        keys = [etl_key(table_id), dedupe_key(table_id, Kind.COMPACT)]
+        if self._store.read(OPEN_SQL, keys=keys).num_rows:
+            return
+        lookout = Lookout(self._config, self._clock)
+        try:
+            action = propose_after_etl(lookout, table_id, since, self._config)
+        except CatalogError as error:  # the next collection says so on the pages
+            _log.warning("maintain.etl_not_looked_at", table=table_id, detail=str(error))
+            return
+        finally:
+            lookout.close()
+        if action is not None:
+            Ledger(self._store, self._clock).propose(action)
 
     def _ask(self, agents: Collection[str]) -> None:
         wishes = [

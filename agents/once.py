@@ -91,7 +91,7 @@ def _collect(config: Config, store: TelemetryStore, name: str, clock: Clock) -> 
         source=name,
         rows=0,
         dead_letters=0,
-        lag_seconds=None,
+        newest_event_age_seconds=None,
         watermark=None,
         error=run.error,
         seconds=0.0,

@@ -21,6 +21,8 @@ from agents.requests import Requests
 from agents.runs import close_interrupted_runs
 from agents.scheduler import Scheduler
 from agents.states import read_circuits, write_states
+from agents.switch import Switches
+from agents.trials import TrialDecisions
 from lakehouse_core.bootstrap import open_engine
 from lakehouse_core.config.models import DuckDBEngine, SparkEngine
 from lakehouse_core.config.secrets import resolve_secret
@@ -61,6 +63,8 @@ def run(config: Config, *, clock: Clock = utc_now, stop: threading.Event | None 
         requests = Requests(store, clock, [job.name for job in jobs])
         decisions = Decisions(store, config.maintenance, clock)
         proposals = Proposals(store, config, clock)
+        switches = Switches(store, clock)
+        trials = TrialDecisions(store, clock)
         scheduler = Scheduler(
             jobs,
             clock=clock,
@@ -75,10 +79,13 @@ def run(config: Config, *, clock: Clock = utc_now, stop: threading.Event | None 
         _log.info("agents.ready", pid=os.getpid(), interrupted_runs=interrupted)
         try:
             while not stop.wait(_HEARTBEAT_SECONDS):
+                _beat(ready)
                 scheduler.keep_in_step()
                 requests.take_up(scheduler.running, scheduler.run_now)
                 decisions.take_up()
                 proposals.take_up()
+                trials.take_up()
+                switches.take_up()
                 progress.flush(scheduler.running)
         finally:
             ready.unlink(missing_ok=True)
@@ -93,6 +100,14 @@ def run(config: Config, *, clock: Clock = utc_now, stop: threading.Event | None 
         sys.stdout.flush()
         os._exit(0)
     return 0
+
+
+def _beat(ready: Path) -> None:
+    """Tell the supervisor that this loop goes round."""
+    try:
+        ready.touch()
+    except OSError as error:
+        _log.warning("heartbeat not written", file=str(ready), error=str(error))
 
 
 def _our_folders(config: Config) -> Iterator[Path]:

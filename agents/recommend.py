@@ -11,6 +11,7 @@ from lakehouse_core.domain.maintenance import Action, State
 from lakehouse_core.maintenance.policies import actor_of, approving_policy
 from lakehouse_core.maintenance.records import actions_of
 from lakehouse_core.maintenance.states import Ledger, Step
+from lakehouse_core.recommend.layout_proposals import layout_proposals
 from lakehouse_core.recommend.propose import proposals
 from lakehouse_core.recommend.reading import read_fleet
 from lakehouse_core.recommend.reconcile import Situation, reconcile
@@ -52,6 +53,7 @@ def run_once(store: OwnerStore, config: Config, clock: Clock) -> Result:
         if not _is_cared_for(one.table.table_id, config)
     }
     wanted = [action for one in subjects.values() for action in proposals(one)]
+    wanted += layout_proposals(store, subjects, now)
     newest = actions_of(store.read(NEWEST_SQL))
     around = Situation(
         known={one.dedupe_key: one for one in newest},

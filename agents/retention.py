@@ -9,7 +9,7 @@ from agents.collect import read_watermark
 from agents.runs import Result
 from collectors.spark.retention import drop_read_logs, engines_with_logs
 from lakehouse_core.store.literals import literal
-from lakehouse_core.store.retention import apply_retention
+from lakehouse_core.store.retention import LAST_SUCCESSES, apply_retention
 
 if TYPE_CHECKING:
     from lakehouse_core.config.models import Config
@@ -17,15 +17,19 @@ if TYPE_CHECKING:
     from lakehouse_core.store.owner import OwnerStore
 
 IDLE_RUNS_KEPT = timedelta(days=1)
-_IDLE = "outcome = 'ok' AND rows_written = 0 AND dead_letters = 0 AND started_at < "
+_IDLE = f"""outcome = 'ok' AND rows_written = 0 AND dead_letters = 0
+AND NOT ({LAST_SUCCESSES}) AND started_at < """
 
 
 def run_once(store: OwnerStore, config: Config, clock: Clock) -> Result:
     """Drop what is older than the retention; runs that did nothing go after a day.
 
-    Event logs that a managed Spark wrote and that were read to their end go with it.
+    The last success of each agent stays, however old: freshness is told from it. Event logs that a
+    managed Spark wrote and that were read to their end go with it.
     """
-    dropped = sum(apply_retention(store, config.store.retention, clock).values())
+    kept = config.store
+    lost = apply_retention(store, kept.retention, clock, keep_costs=kept.cost_retention)
+    dropped = sum(lost.values())
     dropped += _drop_idle_runs(store, clock)
     return Result(rows=dropped, error=_drop_read_logs(store, config, clock))
 

@@ -1,5 +1,7 @@
 """The rollup agent: keeps hourly sums of the queries, so that windows of many days stay quick.
 
+Days of the templates' figures are summed up beside (template_days.py).
+
 A run looks at the queries collected since the last one and counts the hours they belong to anew; a
 run in an hour compares every hour, which also finds what came late through the spool. An hour is
 replaced in one transaction; the mark of how far the sums reach is written after them.
@@ -12,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from agents.runs import Result
+from agents.template_days import TemplateDays
 from lakehouse_core.domain.agent import Watermark
 from lakehouse_core.store.literals import bind
 from lakehouse_core.store.rows import to_arrow
@@ -66,6 +69,7 @@ class Rollup:
         self._looked_at: datetime | None = None
         self._compared_at: datetime | None = None
         self._rolled: datetime | None = None
+        self._days = TemplateDays(store, clock)
 
     def run_once(self) -> Result:
         """Bring the sums up to date; the hour that is going on is left to the readers."""
@@ -82,7 +86,7 @@ class Rollup:
             )
             self._store.upsert("watermark", to_arrow("watermark", [mark]))
         self._looked_at, self._rolled = now, until
-        return Result(rows=len(hours))
+        return Result(rows=len(hours) + self._days.run_once())
 
     def _changed_hours(self, now: datetime, until: datetime) -> list[datetime]:
         is_due = self._compared_at is None or abs(now - self._compared_at) >= FULL_EVERY

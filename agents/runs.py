@@ -16,8 +16,8 @@ from lakehouse_core.views.rows import records
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agents.circuit import Reach
     from lakehouse_core.domain.agent import RunOutcome
+    from lakehouse_core.domain.circuit import Reach
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.port import TelemetryStore
 
@@ -39,7 +39,7 @@ class Result:
         dead_letters: payloads that could not be understood.
         error: what went wrong, if something did.
         is_partial: some of it was done all the same.
-        reach: whether what it works on answered (agents/circuit.py).
+        reach: whether what it works on answered (domain/circuit.py).
     """
 
     rows: int = 0

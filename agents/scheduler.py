@@ -24,8 +24,8 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 from agents.backoff import BackOff
-from agents.circuit import OPEN_AFTER, Circuit
 from lakehouse_core.domain.agent import AgentState
+from lakehouse_core.domain.circuit import OPEN_AFTER, Circuit
 from lakehouse_core.domain.clock import Clock, utc_now
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from agents.circuit import Circuit
 from lakehouse_core.domain.agent import AgentState
+from lakehouse_core.domain.circuit import Circuit
 from lakehouse_core.domain.errors import StoreError
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.views.rows import records

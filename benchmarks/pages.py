@@ -27,16 +27,22 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agents.costs import DayCosts
 from agents.rollup import Rollup
+from agents.template_days import TemplateDays
 from lakehouse_core.config import load_config
 from lakehouse_core.store.client import StoreClient
 from lakehouse_core.store.literals import bind
 from lakehouse_core.store.owner import OwnerStore, Tokens
+from lakehouse_core.views.costs import MOST_ROWS, CostFilters, cost_report
 from lakehouse_core.views.filters import Filters
 from lakehouse_core.views.freshness import freshness, jobs
+from lakehouse_core.views.groups import rules_of
+from lakehouse_core.views.names import table_ids
 from lakehouse_core.views.queries import list_queries, show_query
 from lakehouse_core.views.red import red, trend
 from lakehouse_core.views.template_detail import show_template
+from lakehouse_core.views.unparsed import list_unparsed
 from lakehouse_core.views.usage import UsageFilters, table_usage
 from lakehouse_core.views.workloads import WorkloadFilters, list_workloads
 
@@ -85,6 +91,7 @@ INSERT INTO query_template BY NAME SELECT md5(range::VARCHAR) AS template_id, 't
   $end::TIMESTAMPTZ AS seen_at FROM range(500)""",
     """
 INSERT INTO column_usage BY NAME SELECT md5(t.range::VARCHAR) AS template_id,
+  '' AS default_catalog, '' AS default_namespace,
   'lake.tpch.lineitem' AS table_name, 'l_' || (t.range + c.range) % 16 AS column_name,
   ['filter_eq', 'group', 'project'][c.range + 1] AS role FROM range(500) t, range(3) c""",
     """
@@ -120,7 +127,7 @@ SELECT submitted_at::DATE AS "day", table_name, column_name, role, engine_id, co
   sum(bytes_scanned)::BIGINT AS bytes_scanned, count(DISTINCT user_name) AS users,
   list(DISTINCT user_name) AS user_names
 FROM query_event JOIN (
-  FROM column_usage UNION ALL
+  SELECT template_id, table_name, column_name, role FROM column_usage UNION ALL
   SELECT DISTINCT template_id, table_name, '' AS column_name, 'table' AS role FROM column_usage
 ) USING (template_id)
 WHERE submitted_at >= $first::TIMESTAMPTZ AND submitted_at < $last::TIMESTAMPTZ GROUP BY ALL
@@ -128,6 +135,35 @@ WHERE submitted_at >= $first::TIMESTAMPTZ AND submitted_at < $last::TIMESTAMPTZ 
 MARK = """
 INSERT INTO watermark VALUES ('pipeline', '{}', $end::TIMESTAMPTZ - INTERVAL 20 MINUTES,
   $end::TIMESTAMPTZ)
+"""
+
+
+# What attribution would have written: each engine's hours, split by template and user.
+COST_HOUR = """
+INSERT INTO cost_hour BY NAME
+SELECT make_timestamptz(epoch_us(submitted_at) // 3600000000 * 3600000000) AS hour_at, engine_id,
+  '' AS resource, 'compute' AS meter, engine_id AS price_id, 'query' AS kind,
+  md5(concat_ws('|', engine_id, template_id, user_name)) AS label_id, '' AS reason,
+  'USD' AS currency, 'modelled' AS basis, false AS is_provisional, count(*) AS runs,
+  count(*) AS queries, 0 AS failed, (sum(execution_ms) * 1000)::BIGINT AS execution_us,
+  (sum(execution_ms) / 1000000)::DECIMAL(38,9) AS cost, cost AS list_cost,
+  cost AS contracted_cost, 0 AS failed_cost, hour_at AS split_at
+FROM query_event
+WHERE submitted_at >= $first::TIMESTAMPTZ AND submitted_at < $last::TIMESTAMPTZ GROUP BY ALL
+"""
+CHARGES = """
+INSERT INTO charge BY NAME
+SELECT hour_at, engine_id, resource, meter, price_id, 'hour' AS unit, 1 AS quantity,
+  'seconds' AS method, sum(list_cost) AS list_cost, sum(contracted_cost) AS contracted_cost,
+  sum(cost) AS cost, currency, basis, 'measured' AS source, 0 AS minimum_bytes,
+  false AS failed_is_free, false AS is_provisional, hour_at AS computed_at
+FROM cost_hour GROUP BY ALL
+"""
+COST_LABEL = """
+INSERT INTO cost_label BY NAME
+SELECT DISTINCT md5(concat_ws('|', engine_id, template_id, user_name)) AS label_id, engine_id,
+  template_id, user_name, 'bi' AS source, '' AS workload_group, 'select' AS statement_kind,
+  []::VARCHAR[] AS tags FROM query_event
 """
 
 
@@ -150,7 +186,12 @@ def fill(store: OwnerStore, events: int) -> None:
         span = {"first": START + timedelta(days=day), "last": START + timedelta(days=day + 1)}
         store.transact("template_hour", [bind(TEMPLATE_HOUR, span)])
         store.transact("usage_day", [bind(USAGE_DAY, span)])
+        store.transact("cost_hour", [bind(COST_HOUR, span)])
+    store.transact("cost_label", [COST_LABEL])
+    store.transact("charge", [CHARGES])
+    DayCosts(store, clock).run_once()
     store.transact("watermark", [bind(MARK, {"end": END})])
+    TemplateDays(store, clock).run_once()
 
 
 def own(store: StoreConfig, tokens: Tokens, ready: Event, ended: Event) -> None:
@@ -190,6 +231,21 @@ def pages(
         trend(client, filters, clock)
         assert list_queries(client, filters, clock, limit=200).total
 
+    rules = rules_of(config)
+
+    def workloads() -> None:
+        freshness(client, expected, clock)
+        table_ids(client)
+        assert list_workloads(client, own_filters, clock, limit=100).rows
+        costs = CostFilters(window=window)
+        assert cost_report(client, costs, rules, clock, by=("template",), limit=MOST_ROWS).rows
+        list_unparsed(client, Filters(window=window), clock, limit=50)
+
+    def chosen() -> None:
+        show_template(client, template, own_filters, clock)
+        costs = CostFilters(window=window, template=template)
+        cost_report(client, costs, rules, clock, by=("engine",), limit=MOST_ROWS)
+
     last = list_queries(client, Filters(window=window), clock, limit=1).rows[0]
     template = list_workloads(client, own_filters, clock, limit=1).rows[0].template_id or ""
     visits: dict[str, Callable[[], object]] = {
@@ -197,8 +253,8 @@ def pages(
         "history_of_a_status": lambda: history(status="failed"),
         "history_of_a_user": lambda: history(user="user7"),
         "detail": lambda: show_query(client, last.engine_id, last.query_id),
-        "workloads": lambda: list_workloads(client, own_filters, clock, limit=100),
-        "template": lambda: show_template(client, template, own_filters, clock),
+        "workloads": workloads,
+        "template": chosen,
         "usage": lambda: table_usage(client, TABLE, UsageFilters(window=window), clock),
     }
     return {name: milliseconds(visit, owner) for name, visit in visits.items()}

@@ -75,7 +75,8 @@ INSERT INTO query_template SELECT 'q' || n, 'trino', 'SELECT ' || n, 'select', N
 FROM range(5 * $tables::BIGINT) AS t(n)
 """
 USED = """
-INSERT INTO template_table SELECT 'q' || n, 'lake.bench.t' || n % $tables::BIGINT
+INSERT INTO template_table BY NAME SELECT 'q' || n AS template_id, '' AS default_catalog,
+  '' AS default_namespace, 'lake.bench.t' || n % $tables::BIGINT AS table_name
 FROM range(5 * $tables::BIGINT) AS t(n)
 """
 EVENTS = """

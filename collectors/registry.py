@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.config.models import CollectConfig
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collectors.base import Source
+    from collectors.understanding import Understanding
     from lakehouse_core.config.models import Config
     from lakehouse_core.store.port import TelemetryStore
 
@@ -57,75 +59,101 @@ def build_source(
         return iceberg_source(config, store, clock)
     check_source(name, config)
     engine = config.engines[name]
-    return _LOADERS[engine.type](name, engine, collect_settings(config, name), clock)
+    from collectors.columns import LakeColumns  # noqa: PLC0415 as above
+    from collectors.understanding import Understanding  # noqa: PLC0415
+
+    collect = _Collect(
+        name, collect_settings(config, name), Understanding(LakeColumns(store, clock)), clock
+    )
+    return _LOADERS[engine.type](engine, collect)
+
+
+@dataclass(frozen=True, slots=True)
+class _Collect:
+    """What every loader needs besides its engine's settings."""
+
+    name: str
+    settings: CollectConfig
+    understanding: Understanding
+    clock: Clock
 
 
 # Each loader imports its adapter itself, so that one that cannot be imported harms only itself.
 
 
-def _trino(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Source:
+def _trino(engine: Any, collect: _Collect) -> Source:
     from collectors.trino.config import trino_settings  # noqa: PLC0415
     from collectors.trino.source import TrinoSource  # noqa: PLC0415
-    from collectors.understanding import Understanding  # noqa: PLC0415
     from lakehouse_core.config.secrets import resolve_secret  # noqa: PLC0415
 
     password = resolve_secret(engine.password) if engine.password is not None else None
-    return TrinoSource(trino_settings(name, engine, collect, password), Understanding(), clock)
+    return TrinoSource(
+        trino_settings(collect.name, engine, collect.settings, password),
+        collect.understanding,
+        collect.clock,
+    )
 
 
-def _spark(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Source:
+def _spark(engine: Any, collect: _Collect) -> Source:
     from collectors.spark.config import event_log_settings  # noqa: PLC0415
     from collectors.spark.source import EventLogSource  # noqa: PLC0415
-    from collectors.understanding import Understanding  # noqa: PLC0415
 
     if engine.history_server is not None:
         from collectors.spark.config import history_server_settings  # noqa: PLC0415
         from collectors.spark.history.source import HistoryServerSource  # noqa: PLC0415
 
-        server = history_server_settings(name, engine, engine.history_server, collect)
-        return HistoryServerSource(server, Understanding(), clock)
-    return EventLogSource(event_log_settings(name, engine), Understanding(), clock)
+        server = history_server_settings(
+            collect.name, engine, engine.history_server, collect.settings
+        )
+        return HistoryServerSource(server, collect.understanding, collect.clock)
+    return EventLogSource(
+        event_log_settings(collect.name, engine), collect.understanding, collect.clock
+    )
 
 
-def _duckdb(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Source:
+def _duckdb(engine: Any, collect: _Collect) -> Source:
     from collectors.duckdb.config import journal_settings  # noqa: PLC0415
     from collectors.duckdb.source import JournalSource  # noqa: PLC0415
-    from collectors.understanding import Understanding  # noqa: PLC0415
 
-    return JournalSource(journal_settings(name, engine, collect), Understanding(), clock)
+    return JournalSource(
+        journal_settings(collect.name, engine, collect.settings),
+        collect.understanding,
+        collect.clock,
+    )
 
 
-def _athena(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Source:
+def _athena(engine: Any, collect: _Collect) -> Source:
     from collectors.athena.config import athena_settings  # noqa: PLC0415
     from collectors.athena.source import AthenaSource  # noqa: PLC0415
-    from collectors.understanding import Understanding  # noqa: PLC0415
     from lakehouse_core.config.secrets import resolve_secret  # noqa: PLC0415
 
-    settings = athena_settings(name, engine, collect, resolve_secret)
-    return AthenaSource(settings, Understanding(), clock)
+    settings = athena_settings(collect.name, engine, collect.settings, resolve_secret)
+    return AthenaSource(settings, collect.understanding, collect.clock)
 
 
-def _flink(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Source:
+def _flink(engine: Any, collect: _Collect) -> Source:
     from collectors.flink.config import flink_settings  # noqa: PLC0415
     from collectors.flink.source import FlinkSource  # noqa: PLC0415
-    from collectors.understanding import Understanding  # noqa: PLC0415
     from lakehouse_core.config.secrets import resolve_secret  # noqa: PLC0415
 
     password = resolve_secret(engine.password) if engine.password is not None else None
-    return FlinkSource(flink_settings(name, engine, collect, password), Understanding(), clock)
+    return FlinkSource(
+        flink_settings(collect.name, engine, collect.settings, password),
+        collect.understanding,
+        collect.clock,
+    )
 
 
-def _snowflake(name: str, engine: Any, collect: CollectConfig, clock: Clock) -> Source:
+def _snowflake(engine: Any, collect: _Collect) -> Source:
     from collectors.snowflake.config import snowflake_settings  # noqa: PLC0415
     from collectors.snowflake.source import SnowflakeSource  # noqa: PLC0415
-    from collectors.understanding import Understanding  # noqa: PLC0415
     from lakehouse_core.config.secrets import resolve_secret  # noqa: PLC0415
 
-    settings = snowflake_settings(name, engine, collect, resolve_secret)
-    return SnowflakeSource(settings, Understanding(), clock)
+    settings = snowflake_settings(collect.name, engine, collect.settings, resolve_secret)
+    return SnowflakeSource(settings, collect.understanding, collect.clock)
 
 
-_LOADERS: dict[str, Callable[[str, Any, CollectConfig, Clock], Source]] = {
+_LOADERS: dict[str, Callable[[Any, _Collect], Source]] = {
     "trino": _trino,
     "spark": _spark,
     "duckdb": _duckdb,

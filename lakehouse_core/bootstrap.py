@@ -6,10 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
+
     from lakehouse_core.config.models import Config
+    from lakehouse_core.domain.query import QueryEvent
     from lakehouse_core.engines.base import Engine
     from lakehouse_core.gateway.intake import Intake
+    from lakehouse_core.gateway.record import Understand
+    from lakehouse_core.gateway.sqlport import SqlPort
     from lakehouse_core.store.client import StoreClient
+    from lakehouse_core.store.port import TelemetryStore
 
 Role = Literal["writer", "reader"]
 
@@ -20,7 +28,7 @@ def open_store(config: Config, role: Role = "reader") -> StoreClient:
     Opening does not need the owner to be there: reads say so when it is not, writes are spooled.
 
     Raises:
-        StoreUnavailableError: nothing was ever started here; says what to start.
+        StoreUnavailableError: Lakehelm was never started here; says what to start.
         ConfigError: the token cannot be read.
     """
     from lakehouse_core.config.secrets import resolve_secret  # noqa: PLC0415 keeps --help fast
@@ -34,12 +42,11 @@ def open_store(config: Config, role: Role = "reader") -> StoreClient:
     try:
         token = resolve_secret(reference)
     except ConfigError as error:
-        # The first start makes the store and its token files; before it, neither is there.
-        is_file = reference.get_secret_value().startswith("file:")
-        if is_file and not config.store.path.exists():
+        # The first start makes the token files; a store alone may be there before (`collect`).
+        if isinstance(error.__cause__, FileNotFoundError):
             raise StoreUnavailableError(
                 f"Lakehelm does not run, and never did in {config.home}: start it with "
-                "`lakehelm up` (it makes the store and its token)"
+                f"`lakehelm up` (it makes the store's token, {reference.get_secret_value()})"
             ) from error
         raise
     return StoreClient(config.store, token=token, role=role)
@@ -65,8 +72,14 @@ class Intakes:
     reports: Intake
 
 
-def open_intakes(config: Config) -> Intakes:
-    """The collectors' mappings for the gateway's ingest, which does not know collectors."""
+def open_intakes(config: Config, store: TelemetryStore) -> Intakes:
+    """The collectors' mappings for the gateway's ingest, which does not know collectors.
+
+    Args:
+        config: whose events to expect.
+        store: says which columns the lake's tables have.
+    """
+    from collectors.columns import LakeColumns  # noqa: PLC0415 keeps --help fast
     from collectors.reports.intake import ReportIntake  # noqa: PLC0415 keeps --help fast
     from collectors.trino.listener import ListenerSettings, TrinoIntake  # noqa: PLC0415 as above
     from collectors.understanding import Understanding  # noqa: PLC0415 as above
@@ -79,5 +92,47 @@ def open_intakes(config: Config) -> Intakes:
         if isinstance(engine, TrinoEngine) and engine.enabled
     ]
     return Intakes(
-        trino=TrinoIntake(engines, Understanding()), reports=ReportIntake(tuple(config.catalogs))
+        trino=TrinoIntake(engines, Understanding(LakeColumns(store))),
+        reports=ReportIntake(tuple(config.catalogs)),
     )
+
+
+def open_sql_port(
+    config: Config, store: StoreClient, reread: Callable[[], Config] | None = None
+) -> SqlPort:
+    """The port that SQL clients connect to, with everything behind it; nothing listens yet.
+
+    Args:
+        config: the configuration.
+        store: where the engines' states are.
+        reread: the configuration as it stands now, for a reload of the routing rules.
+
+    Raises:
+        ConfigError: routing, users, tokens or an engine are configured wrongly.
+    """
+    from lakehouse_core.gateway.assemble import assemble  # noqa: PLC0415 keeps --help fast
+
+    return assemble(config, store, _understand(store), reread)
+
+
+def _understand(store: TelemetryStore) -> Understand:
+    """What the collectors make of query events, for a gateway that does not know collectors."""
+    from collectors.columns import LakeColumns  # noqa: PLC0415 keeps --help fast
+    from collectors.understanding import Observed, Understanding  # noqa: PLC0415 as above
+    from lakehouse_core.domain.table import split_name  # noqa: PLC0415 as above
+
+    understanding = Understanding(LakeColumns(store))
+
+    def rows(events: Sequence[QueryEvent]) -> Mapping[str, pa.Table]:
+        return understanding.rows(
+            [
+                Observed(
+                    event,
+                    event.default_catalog,
+                    split_name(event.default_namespace) if event.default_namespace else (),
+                )
+                for event in events
+            ]
+        )
+
+    return rows

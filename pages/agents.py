@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
+from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.views import formatting as f
 from lakehouse_core.views.agents import list_agents, recent_runs
 from lakehouse_core.views.letters import gaps, letter_groups
+from lakehouse_core.views.store_care import newest_backup, recoveries
 from pages.parts import agent_activity, cards, frame, menu, session
 from pages.parts.agent_grids import agent_grid, gap_grid, group_grid, run_grid
 from pages.parts.text import plain
@@ -61,6 +63,18 @@ def jobs() -> None:
     frame.caption(f"Runs, rows and dead letters of {seen.window.phrase}.", *FEEDS)
 
 
+def store_care() -> None:
+    """A damaged store and a missing backup are told here: the agents own the store."""
+    for damage in session.read(recoveries):
+        tell = st.warning if damage.restored_from else st.error
+        tell(f"{plain(damage.sentence())}.", icon=":material/healing:")
+    newest = newest_backup(session.config(), utc_now)
+    if newest.is_late:
+        st.warning(f"{plain(newest.sentence())}. `lakehelm store backup` makes one.")
+    else:
+        st.caption(f"{plain(newest.sentence())}.")
+
+
 def runs() -> None:
     st.subheader("What did they do lately?", anchor=False)
     only_eventful = st.toggle(
@@ -105,6 +119,7 @@ def letters() -> None:
 
 menu.enter()
 frame.live(jobs)
+store_care()
 agent_activity.controls([job.agent for job in session.expected_jobs()])
 agent_activity.activity()
 runs()

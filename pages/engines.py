@@ -7,11 +7,12 @@ import streamlit as st
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.views import formatting as f
 from lakehouse_core.views.engines import EngineView, list_engines
-from pages.parts import cards, frame, menu, session
+from pages.parts import cards, engine_switch, frame, menu, session
 from pages.parts.text import coloured, plain
 
 
 def registry() -> None:
+    engine_switch.leave_fragment()
     every = session.config().agents.probe_every
     seen = session.read(list_engines, session.bar(), probe_every=every)
     frame.lead("What can take work now?", "engines", "queries")
@@ -67,6 +68,8 @@ def card(view: EngineView, window: str) -> None:
             st.space("stretch")
             if engine.url:
                 st.link_button("Open engine UI", engine.url, icon=":material/open_in_new:")
+            engine_switch.button(engine)
+        engine_switch.tell(engine.engine_id)
         if engine.detail and view.state != "healthy":
             st.text(engine.detail)
         rate = f.count(served.queries_per_hour)
@@ -91,4 +94,5 @@ def _pair(left: int | None, right: int | None) -> str:
 
 
 menu.enter()
+engine_switch.dialog()
 frame.live(registry)

@@ -28,6 +28,7 @@ HOW = """
 
 `lakehelm maintain show ID --json` has the same numbers.
 """
+_SHOWN = "maintenance_states"  # what the lists of this visit were drawn from
 GROUPS = {
     "waiting": "What waits for its turn?",
     "done": "What was done, and what did it bring?",
@@ -37,6 +38,10 @@ GROUPS = {
 
 def running() -> None:
     seen = list_maintenance(session.store())
+    states = [(item.action.action_id, item.action.state) for item in seen.items]
+    if st.session_state.setdefault(_SHOWN, states) != states:
+        st.session_state[_SHOWN] = states
+        st.rerun()  # an action moved on: the lists below show it where it is now
     summary(seen)
     st.subheader("What runs now?", anchor=False)
     items = seen.of("running")

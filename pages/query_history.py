@@ -7,21 +7,15 @@ import streamlit as st
 from lakehouse_core.domain.errors import NotFoundError
 from lakehouse_core.views import formatting as f
 from lakehouse_core.views.filters import STATUSES, Filters
-from lakehouse_core.views.queries import Place, QueryDetail, list_queries, show_query
+from lakehouse_core.views.queries import Place, list_queries, show_query
 from lakehouse_core.views.red import red, trend
-from pages.parts import cards, choice, frame, menu, session
+from pages.parts import cards, choice, frame, menu, session, trace
 from pages.parts.charts import phases
-from pages.parts.query_grids import query_grid, red_grid, usage_grid
+from pages.parts.query_facts import measures
+from pages.parts.query_grids import query_grid, red_grid, touched
 from pages.parts.text import plain
 
 PAGE_ROWS = 200
-REPORTERS = {
-    "inferred": "worked out by us",
-    "gateway": "our gateway",
-    "history": "the engine's history",
-    "listener": "the engine, as it happened",
-}
-JOINED = ", and others"
 PLACES, PLACES_OF = "history_places", "history_places_of"
 
 
@@ -155,39 +149,12 @@ def detail(chosen: str) -> None:
         st.markdown("**Where did its time go?**")
         phases(seen.phases)
     measures(seen)
+    if event.gateway_id:
+        st.markdown("**How was it routed?**")
+        trace.of_statement(event.gateway_id)
     st.markdown("**Tables and columns it uses**")
-    if seen.columns:
-        usage_grid(seen.columns)
-    else:
-        st.caption("None is known: the text was not understood yet, or it names no table.")
+    touched(seen)
     frame.caption("As the engine reported it.", "queries")
-
-
-def measures(seen: QueryDetail) -> None:
-    event = seen.event
-    cards.facts(
-        [
-            ("Submitted", f.moment(event.submitted_at)),
-            ("User, source", f"{event.user_name or f.UNKNOWN}, {event.source or f.UNKNOWN}"),
-            ("Tags", ", ".join(event.tags) or "none"),
-            ("Statement", event.statement_kind or f.UNKNOWN),
-            ("Duration", f.duration(event.elapsed_ms)),
-            ("Queued", f.duration(event.queued_ms)),
-            ("Planning", f.duration(event.planning_ms)),
-            ("Execution", f.duration(event.execution_ms)),
-            ("Scanned", f.amount(event.bytes_scanned, event.rows_scanned)),
-            ("Returned", f.amount(None, event.rows_returned)),
-            ("Written", f.amount(event.bytes_written, event.rows_written)),
-            (
-                "CPU / peak memory",
-                f"{f.duration(event.cpu_ms)} / {f.size(event.peak_memory_bytes)}",
-            ),
-            ("Spilled", f.size(event.spilled_bytes)),
-            ("Snapshots read", ", ".join(map(str, event.snapshot_ids)) or f.UNKNOWN),
-            ("Gateway id", event.gateway_id or "not through our gateway"),
-            ("Reported by", REPORTERS[event.reporter] + (JOINED if seen.is_joined else "")),
-        ]
-    )
 
 
 menu.enter()

@@ -19,7 +19,7 @@ from lakehouse_core.views.recommendations import (
     show_recommendation,
 )
 from lakehouse_core.views.unhealed import list_unhealed
-from pages.parts import cards, choice, decision_desk, frame, menu, session
+from pages.parts import cards, choice, decision_desk, frame, menu, session, trial_desk
 from pages.parts.recommendation_grids import (
     action_grid,
     change_grid,
@@ -180,4 +180,5 @@ frame.lead("What should be done, what would it bring, and to whom?", "recommenda
 found = listing(filters()) or st.query_params.get("action")
 if found:
     detail(found)
+trial_desk.trials()
 unhealed()

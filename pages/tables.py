@@ -7,6 +7,7 @@ import streamlit as st
 from lakehouse_core.domain.errors import NotFoundError
 from lakehouse_core.views import formatting as f
 from lakehouse_core.views.health import count_states
+from lakehouse_core.views.scans import table_scans
 from lakehouse_core.views.table_detail import care_of, largest_partitions, latest_commits
 from lakehouse_core.views.tables import (
     TableStructure,
@@ -19,14 +20,15 @@ from lakehouse_core.views.tables import (
     size_histogram,
 )
 from pages.parts import cards, choice, frame, menu, session, table_charts
+from pages.parts.layout_tab import layout_tab
 from pages.parts.table_filter import narrowed
 from pages.parts.table_grids import (
     care_grid,
-    commit_grid,
     contributor_grid,
     partition_grid,
     table_grid,
 )
+from pages.parts.table_traffic import commit_grid, scan_grid
 from pages.parts.text import plain
 
 
@@ -96,12 +98,16 @@ def detail(name: str) -> None:
         else:
             st.caption("No query of the window used this table, as far as its text was understood.")
         frame.caption(f"Queries of {made.window.phrase}; the 15 most frequent uses.", "queries")
-    closer(view.structure.table_id)
+    closer(view.structure)
 
 
-def closer(table_id: str) -> None:
-    """Care, partitions and commits, each on its own tab."""
-    care, parts, made = st.tabs(["Maintenance", "Partitions", "Commits"])
+def closer(seen: TableStructure) -> None:
+    """Care, layout, partitions and commits, each on its own tab."""
+    table_id = seen.table_id
+    names = ["Maintenance", "Layout", "Partitions", "Commits", "Scans"]
+    care, order, parts, made, scans = st.tabs(names)
+    with order:
+        layout_tab(table_id, seen.sort_order)
     with care:
         actions = session.read_now(care_of, table_id)
         if actions:
@@ -119,6 +125,13 @@ def closer(table_id: str) -> None:
     with made:
         commit_grid(session.read_now(latest_commits, table_id))
         frame.caption("The newest 100 commits, newest first.", "tables")
+    with scans:
+        read = session.read(table_scans, table_id, session.bar())
+        if read.rows:
+            scan_grid(read.rows)
+        else:
+            st.caption("No client reported a scan: point its metrics reporter at our ingest.")
+        frame.caption(f"As Iceberg clients reported them in {read.window.phrase}.", "tables")
 
 
 def verdict(view: TableView) -> None:

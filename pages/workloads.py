@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from lakehouse_core.domain.errors import NotFoundError
 from lakehouse_core.views import formatting as f
+from lakehouse_core.views.costs import MOST_ROWS, CostFilters, CostReport, cost_report
 from lakehouse_core.views.names import table_ids
 from lakehouse_core.views.template_detail import TemplateDetail, show_template
 from lakehouse_core.views.unparsed import list_unparsed
@@ -65,6 +68,18 @@ def figures(page: WorkloadPage) -> None:
     )
 
 
+def spent(filters: WorkloadFilters, by: str = "template") -> CostReport:
+    """What the same window cost, by template or engine."""
+    asked = CostFilters(
+        window=filters.window,
+        engine=filters.engine,
+        user=filters.user,
+        table=filters.table,
+        template=filters.template,
+    )
+    return session.read(cost_report, asked, session.rules(), by=(by,), limit=MOST_ROWS)
+
+
 def listing(filters: WorkloadFilters, order: str) -> str | None:
     page = session.read(list_workloads, filters, order=order, limit=ROWS)
     if not page.rows:
@@ -77,7 +92,8 @@ def listing(filters: WorkloadFilters, order: str) -> str | None:
         return None
     figures(page)
     ids = [row.template_id or "" for row in page.rows]
-    workload_grid(page.rows, "workloads_grid", choice.remember("workloads_grid", "template", ids))
+    on_select = choice.remember("workloads_grid", "template", ids)
+    workload_grid(page.rows, "workloads_grid", on_select, spent(filters))
     with st.container(horizontal=True, vertical_alignment="center"):
         frame.caption(
             f"{f.count(len(ids))} of {f.count(page.total)} templates of {page.window.phrase}. "
@@ -104,7 +120,7 @@ def detail(template_id: str, filters: WorkloadFilters) -> None:
     )
     texts(seen)
     st.markdown("**How does it run on each engine?**")
-    engine_grid(seen.engines, seen.total)
+    engine_grid(seen.engines, seen.total, spent(replace(filters, template=template_id), "engine"))
     frame.caption(f"Runs of {seen.window.phrase}. {coverage(seen.coverage)}", "queries")
     least = "at least " if total.users_is_least else ""
     cards.facts(
@@ -154,6 +170,9 @@ def not_understood() -> None:
         "are counted as runs, their columns are not guessed.",
         "queries",
     )
+    if seen.unresolved:
+        names = ", ".join(plain(one.column_name) for one in seen.unresolved[:20])
+        st.caption(f"Columns that no collected table explains, not counted as use: {names}.")
 
 
 menu.enter()

@@ -16,8 +16,9 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_jobs.maintenance.plan import PlanError, RunPlan, read_plan
+from spark_jobs.maintenance.plan import RunPlan, read_plan
 from spark_jobs.maintenance.report import Report
+from spark_jobs.plan_file import PlanError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,6 +18,9 @@ when one failed (the report says why), 2 when the plan is wrong.
 | usage_day | columns by table, role and engine | day, table_name, column_name, … | day |
 | literal_day | literals in conditions on a column | day, table_name, column_name, … | day |
 | commit_hour | commits, files and bytes per table | hour_at, table_id | day |
+| charge | what an hour of an engine cost | hour_at, engine_id, … | month |
+| cost_allocation, cost_hour, cost_query | its split, see `spark_jobs.attribution` | … | day |
+| cost_label | whose cost it is | label_id | - |
 """
 
 from __future__ import annotations
@@ -28,8 +31,9 @@ import time
 import traceback
 from pathlib import Path
 
-from spark_jobs.pipeline.plan import Plan, PlanError, read_plan
+from spark_jobs.pipeline.plan import Plan, read_plan
 from spark_jobs.pipeline.progress import Progress, Report
+from spark_jobs.plan_file import PlanError
 
 
 def main(argv: list[str] | None = None) -> int:

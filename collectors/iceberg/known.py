@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.domain.table import LakeTable
 
@@ -36,8 +36,12 @@ def known_tables(store: TelemetryStore) -> dict[str, KnownTable]:
     """
     names = [field.name for field in fields(LakeTable)]
     return {
-        row["table_id"]: KnownTable(
-            LakeTable(**{name: row[name] for name in names}), row["latest_snapshot_at"]
-        )
+        row["table_id"]: KnownTable(_table(row, names), row["latest_snapshot_at"])
         for row in store.read(_KNOWN).to_pylist()
     }
+
+
+def _table(row: dict[str, Any], names: list[str]) -> LakeTable:
+    columns = row["columns"]
+    values = {name: row[name] for name in names}
+    return LakeTable(**values | {"columns": None if columns is None else tuple(columns)})

@@ -58,6 +58,7 @@ def to_lake_table(table: TableName, reading: Reading, seen_at: datetime) -> Lake
         table_uuid=metadata.table_uuid,
         metadata_location=metadata.location,
         current_snapshot_id=metadata.current.snapshot_id if metadata.current else None,
+        columns=tuple(field.name for field in metadata.fields if field.is_column),
     )
 
 

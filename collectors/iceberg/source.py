@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.port import TelemetryStore
 
+_VERSION = 2  # a higher one makes the next sweep read every table again
+
 
 class IcebergSource:
     """The `iceberg` source over all configured catalogs."""
@@ -65,7 +67,7 @@ class IcebergSource:
 
     def pull(self, since: Watermark | None) -> Iterator[Batch]:
         """Yield what changed in any catalog since the store was last told; see `Source.pull`."""
-        position = json.dumps({"v": 1, "small_file_bytes": self._settings.fingerprint()})
+        position = json.dumps({"v": _VERSION, "small_file_bytes": self._settings.fingerprint()})
         is_anew = since is not None and since.position != position
         known = self._known()
         newest = [one.latest_snapshot_at for one in known.values() if one.latest_snapshot_at]

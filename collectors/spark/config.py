@@ -19,6 +19,7 @@ class EventLogSettings:
 
     Attributes:
         catalog: catalog of unqualified tables until the log says otherwise.
+        ui_url: of the server that writes them, when it is one that we manage.
         one_at_a_time: only one application writes into the folder at a time (a server that we
             manage), so a newer one means that the older one is over, even if it was killed.
         batch_bytes: how much decompressed log goes into one batch.
@@ -29,6 +30,7 @@ class EventLogSettings:
     engine_id: EngineId
     folder: Path
     catalog: str | None = None
+    ui_url: str | None = None
     one_at_a_time: bool = False
     batch_bytes: int = 4 * 2**20
     remembered_apps: int = 500
@@ -72,5 +74,6 @@ def event_log_settings(engine_id: str, engine: SparkEngine) -> EventLogSettings:
         engine_id=EngineId(engine_id),
         folder=Path(engine.event_log),
         catalog=engine.catalog,
+        ui_url=engine.ui_url if engine.managed else None,
         one_at_a_time=engine.managed,
     )

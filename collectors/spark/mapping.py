@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from collectors.understanding import Observed
 from lakehouse_core.domain.query import EngineId, QueryEvent, QueryStatus
@@ -29,6 +30,7 @@ def to_observed(
     application: Application,
     default_catalog: str | None,
     collected_at: datetime,
+    engine_url: str | None = None,
 ) -> Observed:
     """The event of a tracked query as it stands.
 
@@ -51,6 +53,7 @@ def to_observed(
         source=_source(query),
         tags=tags,
         gateway_id=gateway_id,
+        engine_url=engine_url,
         started_at=_time(query.ready) if query.ready is not None else None,
         ended_at=_time(ended) if ended is not None else None,
         planning_ms=_span(query.submitted, query.ready) if query.is_operation else None,
@@ -62,6 +65,17 @@ def to_observed(
         **(_error(query) if query.is_over else {}),
     )
     return Observed(event, application.catalog or default_catalog)
+
+
+def session_url(ui_url: str | None, query: TrackedQuery) -> str | None:
+    """Where a server's own page shows the operations of the query's session.
+
+    By the session's id, which is never given again: after a restart of the server the page has
+    nothing to show, where the number of an execution would show another query.
+    """
+    if ui_url is None or query.session is None:
+        return None
+    return f"{ui_url}/connect/session/?id={quote(query.session, safe='')}"
 
 
 def _measures(query: TrackedQuery) -> dict[str, Any]:

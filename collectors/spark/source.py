@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from collectors.base import Batch, SourceCapabilities
 from collectors.spark.applog import AppLogReader, Step
 from collectors.spark.layout import list_apps
-from collectors.spark.mapping import to_observed
+from collectors.spark.mapping import session_url, to_observed
 from collectors.spark.position import AppPosition, SparkPosition
 from collectors.understanding import TABLES, Understanding
 from lakehouse_core.domain.agent import Watermark
@@ -76,7 +76,14 @@ class EventLogSource:
         now = self._clock()
         settings = self._settings
         observed = [
-            to_observed(settings.engine_id, query, step.application, settings.catalog, now)
+            to_observed(
+                settings.engine_id,
+                query,
+                step.application,
+                settings.catalog,
+                now,
+                session_url(settings.ui_url, query),
+            )
             for query in step.changed
             if query.counts
         ]

@@ -7,18 +7,19 @@ is always structure. What is left is parsed like anything else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _PLAN = b',"plan":"'
-_STATISTICS = b'},"statistics":{'
+# Searching skips by up to the length of what it looks for, and the plan before it is long.
+_STATISTICS = b'},"statistics":{"cpuTime":'
 _BULK = b',"stageGcStatistics":'
 _CONTEXT = b'},"context":{'
+_NOTHING_WRITTEN = b',"writtenBytes":0,'
 # Operators are JSON inside strings: one level of quoting.
 _WRITTEN = rb"\"physicalWrittenDataSize\":\""
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(NamedTuple):
     """What is left of a body.
 
     Attributes:
@@ -45,9 +46,21 @@ def excerpt(body: bytes) -> Excerpt:
     kept = body[:plan] + body[statistics:bulk] + body[context:]
     if body.find(b',"updateType":', 0, plan) < 0:
         return Excerpt(kept)
-    return Excerpt(kept, _written(body[bulk:context]))
+    if body.find(_NOTHING_WRITTEN, statistics, bulk) > 0:
+        return Excerpt(kept, 0)
+    return Excerpt(kept, _written(body, bulk, context))
 
 
-def _written(bulk: bytes) -> int | None:
-    sizes = [piece[: piece.find(b"B")] for piece in bulk.split(_WRITTEN)[1:]]
-    return sum(map(int, sizes)) if sizes and all(size.isdigit() for size in sizes) else None
+def _written(body: bytes, start: int, end: int) -> int | None:
+    """What the operators between two places wrote; nothing is copied, they are most of a body."""
+    total: int | None = None
+    at = body.find(_WRITTEN, start, end)
+    while at >= 0:
+        at += len(_WRITTEN)
+        stop = body.find(b"B", at, end)
+        size = body[at:stop]
+        if not size.isdigit():
+            return None
+        total = (total or 0) + int(size)
+        at = body.find(_WRITTEN, stop, end)
+    return total

@@ -7,6 +7,7 @@ understood once. A value that Arrow refuses is found by halving the batch.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from collectors.base import BadRowError
 from collectors.letters import dead_letter
 from collectors.torn import decoded, mended
 from collectors.trino.excerpt import excerpt
-from collectors.trino.mapping import ROWLESS_TYPES, status_of
+from collectors.trino.mapping import ROWLESS_TYPES, snapshot_of, status_of
 from collectors.trino.payload import Event, Operator, Statistics
 from collectors.trino.units import parse_size
 from collectors.understanding import Observed, Understanding
@@ -30,7 +31,6 @@ from lakehouse_core.store.schema import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from lakehouse_core.domain.agent import DeadLetter
 
@@ -166,7 +166,15 @@ class TrinoIntake:
         columns = list(zip(*(_values(engine, read) for read in events), strict=True))
         texts: dict[tuple[str | None, ...], int] = {}
         which = [texts.setdefault(_text_key(read.event), len(texts)) for read in events]
-        tables = self._understanding.rows([_representative(engine, key, now) for key in texts])
+        newest = [""] * len(texts)
+        for number, read in zip(which, events, strict=True):
+            newest[number] = max(newest[number], read.event.createTime)
+        tables = self._understanding.rows(
+            [
+                _representative(engine, key, _moment(submitted), now)
+                for key, submitted in zip(texts, newest, strict=True)
+            ]
+        )
         known = tables[_TABLE].take(pa.array(which))
         named = dict(zip(_COLUMNS, columns, strict=True))
         return {**tables, _TABLE: _query_events(named, known)}
@@ -213,15 +221,18 @@ def _text_key(event: Event) -> tuple[str | None, ...]:
 
 
 def _representative(
-    engine: ListenerSettings, key: tuple[str | None, ...], now: datetime
+    engine: ListenerSettings, key: tuple[str | None, ...], submitted_at: datetime, now: datetime
 ) -> Observed:
-    """An event that stands for all with its text: what does not depend on the text is replaced."""
+    """An event that stands for all with its text: what does not depend on the text is replaced.
+
+    It was submitted when the newest of them was: literals are dated by it.
+    """
     sql, catalog, schema, message = key
     event = QueryEvent(
         engine_id=engine.engine_id,
         query_id="",
         status=QueryStatus.FINISHED,
-        submitted_at=now,
+        submitted_at=submitted_at,
         collected_at=now,
         dialect="trino",
         sql_text=sql,
@@ -229,6 +240,15 @@ def _representative(
         reporter="listener",
     )
     return Observed(event, catalog, (schema,) if schema else ())
+
+
+def _moment(text: str) -> datetime:
+    """Trino's way to write a time, UTC."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise BadRowError(f"createTime: {error}") from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _values(engine: ListenerSettings, read: _Read) -> tuple[Any, ...]:
@@ -291,9 +311,9 @@ def _written(read: _Read) -> int | None:
 def _snapshots(event: Event) -> list[int]:
     found: dict[int, None] = {}
     for table in event.ioMetadata.inputs if event.ioMetadata else ():
-        info = table.connectorInfo
-        if isinstance(info, dict) and info.get("snapshotId") is not None:
-            found[info["snapshotId"]] = None
+        snapshot = snapshot_of(table.connectorInfo)
+        if snapshot is not None:
+            found[snapshot] = None
     return list(found)
 
 

@@ -201,12 +201,18 @@ def _error(reader: _Reader) -> dict[str, Any]:
     }
 
 
+def snapshot_of(info: Any) -> int | None:
+    """The snapshot a connector says it read: an Iceberg id, a signed 64-bit integer, or nothing."""
+    found = info.get("snapshotId") if isinstance(info, dict) else None
+    is_id = isinstance(found, int) and not isinstance(found, bool) and -(2**63) <= found < 2**63
+    return found if is_id else None
+
+
 def _snapshots(reader: _Reader) -> tuple[int, ...]:
     found: list[int] = []
     for table in reader.get("inputs") or ():
-        info = table.get("connectorInfo") if isinstance(table, dict) else None
-        snapshot = info.get("snapshotId") if isinstance(info, dict) else None
-        if isinstance(snapshot, int) and snapshot not in found:
+        snapshot = snapshot_of(table.get("connectorInfo")) if isinstance(table, dict) else None
+        if snapshot is not None and snapshot not in found:
             found.append(snapshot)
     return tuple(found)
 

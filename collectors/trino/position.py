@@ -43,9 +43,33 @@ class Gap:
     before: QueryNumber
 
     @property
+    def is_over_midnight(self) -> bool:
+        """Whether numbers started anew in between: how many are missing before that is unknown."""
+        return self.after.day != self.before.day
+
+    @property
     def missing(self) -> int:
-        """How many at most."""
+        """How many at most of the day of `before`."""
+        if self.is_over_midnight:
+            return self.before.number  # each day starts with number 0
         return self.before.number - self.after.number - 1
+
+    @property
+    def reason(self) -> str:
+        """What is missing, in words."""
+        first = (
+            f"up to {self.missing} queries between numbers {self.after.number} and "
+            f"{self.before.number} of {self.after.day}"
+        )
+        if self.is_over_midnight:
+            first = (
+                f"up to {self.missing} queries before number {self.before.number} of "
+                f"{self.before.day}, and any after number {self.after.number} of {self.after.day}"
+            )
+        return (
+            f"history was dropped before it was read: {first}; collect more often or raise "
+            "query.max-history and query.min-expire-age in Trino"
+        )
 
 
 @dataclass(slots=True)
@@ -117,8 +141,9 @@ class TrinoPosition:
         if last is None:
             return None
         numbers = [n for n in map(QueryNumber.parse, listed) if n is not None]
-        same = [n for n in numbers if (n.day, n.coordinator) == (last.day, last.coordinator)]
-        if not same:
+        # Trino counts anew each day (UTC): what it still knows begins with its earliest day.
+        later = [n for n in numbers if n.coordinator == last.coordinator and n.day >= last.day]
+        if not later:
             return None
-        found = Gap(last, min(same, key=lambda n: n.number))
+        found = Gap(last, min(later, key=lambda n: (n.day, n.number)))
         return found if found.missing > 0 else None

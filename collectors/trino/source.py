@@ -123,13 +123,10 @@ class TrinoSource:
         gap = position.gap(listed)
         if gap is not None:
             after, before = gap.after, gap.before
-            reason = (
-                f"history was dropped before it was read: up to {gap.missing} queries between "
-                f"numbers {after.number} and {before.number} of {after.day}; collect more often or "
-                "raise query.max-history and query.min-expire-age in Trino"
-            )
             gap_id = f"{after.coordinator}_{after.day}_{after.number}_{before.number}"
-            haul.letters.append(gap_letter(self.name, gap_id, reason, now))
+            if gap.is_over_midnight:
+                gap_id += f"_{before.day}"
+            haul.letters.append(gap_letter(self.name, gap_id, gap.reason, now))
         restart = position.restart(listed)
         if restart is not None:
             last, now_there = restart

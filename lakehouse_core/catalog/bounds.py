@@ -40,19 +40,26 @@ def ranks(
         Two arrays, or None when values of that type have no order here (geometry, variant) or the
         bounds are not as the type demands.
     """
-    values = _comparable(pa.concat_arrays([lower, upper]), type_name)
+    values = comparable(pa.concat_arrays([lower, upper]), type_name)
     if values is None:
         return None
     rank = pc.rank(values, tiebreaker="dense").to_numpy().astype(np.int64)
     return rank[: len(lower)], rank[len(lower) :]
 
 
-def _comparable(bounds: pa.Array, type_name: str) -> pa.Array | None:
+def comparable(bounds: pa.Array, type_name: str) -> pa.Array | None:
+    """Bounds as values that Arrow orders as Iceberg does; None as in `ranks`."""
     base = type_name.partition("(")[0].partition("[")[0]
     if base in _NUMBERS:
         return _numbers(bounds, _NUMBERS[base])
     if base == "decimal":
-        return pa.array([_ordered_decimal(one) for one in bounds.to_pylist()], pa.binary())
+        return pa.array(
+            [
+                ordered_decimal(int.from_bytes(one, "big", signed=True))
+                for one in bounds.to_pylist()
+            ],
+            pa.binary(),
+        )
     return bounds if base in _BYTEWISE else None
 
 
@@ -75,7 +82,8 @@ def _bytes(bounds: pa.Array, chosen: NDArray[np.bool_]) -> bytes:
     return bytes(data[int(edges[0]) : int(edges[-1])])
 
 
-def _ordered_decimal(unscaled: bytes) -> bytes:
-    """Big-endian two's complement of any width → bytes that compare as the numbers do."""
-    value = int.from_bytes(unscaled, "big", signed=True)
-    return (value + (1 << 127)).to_bytes(_DECIMAL_BYTES + 1, "big")
+def ordered_decimal(unscaled: int) -> bytes:
+    """Bytes that compare as the unscaled values of decimals do."""
+    limit = 1 << 127
+    inside = min(max(unscaled, -limit), limit - 1)
+    return (inside + limit).to_bytes(_DECIMAL_BYTES + 1, "big")

@@ -82,6 +82,31 @@ class ManifestCache:
                 self._disk.tidy(table_uuid, wanted)
             return self._keep(table_uuid, [found[one.path] for one in manifests], sort_field)
 
+    def columns(
+        self, table_uuid: str, manifests: Sequence[Manifest], names: Sequence[str]
+    ) -> tuple[pa.Table, list[int]]:
+        """Some columns of ENTRY_SCHEMA of all manifests, and how many entries each has.
+
+        They may be large, so they are not held: whoever asks keeps what is needed of them.
+
+        Raises:
+            MetadataUnreadableError: a manifest is missing or broken; names it.
+        """
+        with self._lock:
+            wanted = {one.path: _checked_size(one) for one in manifests}
+            found = {
+                run.path: (run, rows)
+                for run, rows in self._disk.read_columns(table_uuid, wanted, names)
+            }
+            unread = [one for one in manifests if one.path not in found]
+            for portion in _portions(unread):
+                runs, entries = self._read(table_uuid, portion, wanted)
+                for run, rows in _cut(runs, detached(entries.select(list(names)))):
+                    found[run.path] = (run, rows)
+        parts = [found[one.path] for one in manifests]
+        empty = ENTRY_SCHEMA.empty_table().select(list(names))
+        return pa.concat_tables([empty, *(rows for _, rows in parts)]), [r.rows for r, _ in parts]
+
     def _from_memory(
         self, table_uuid: str, wanted: Mapping[str, int], sort_field: int | None
     ) -> Iterator[tuple[str, tuple[Run, pa.Table]]]:
@@ -105,18 +130,23 @@ class ManifestCache:
         sort_field: int | None,
     ) -> Iterator[tuple[str, tuple[Run, pa.Table]]]:
         for portion in _portions(unread):
-            runs: list[Run] = []
-            parts = [ENTRY_SCHEMA.empty_table()]
-            for counted, entries in read_entries(self._reader, portion):
-                runs += [Run(path, sizes[path], rows) for path, rows in counted]
-                parts.append(entries)
-            entries = pa.concat_tables(parts)
-            self._disk.write(table_uuid, runs, entries)
+            runs, entries = self._read(table_uuid, portion, sizes)
             narrow = detached(slim(entries, sort_field))
-            start = 0
-            for run in runs:
-                yield run.path, (run, narrow.slice(start, run.rows))
-                start += run.rows
+            for run, rows in _cut(runs, narrow):
+                yield run.path, (run, rows)
+
+    def _read(
+        self, table_uuid: str, portion: Sequence[str], sizes: Mapping[str, int]
+    ) -> tuple[list[Run], pa.Table]:
+        """Entries of manifests, which from now on are on disk, too."""
+        runs: list[Run] = []
+        parts = [ENTRY_SCHEMA.empty_table()]
+        for counted, entries in read_entries(self._reader, portion):
+            runs += [Run(path, sizes[path], rows) for path, rows in counted]
+            parts.append(entries)
+        entries = pa.concat_tables(parts)
+        self._disk.write(table_uuid, runs, entries)
+        return runs, entries
 
     def _keep(
         self, table_uuid: str, found: Sequence[tuple[Run, pa.Table]], sort_field: int | None
@@ -136,6 +166,14 @@ class ManifestCache:
             _, oldest = self._held.popitem(last=False)
             total -= oldest.rows.nbytes
         return rows, [run.rows for run, _ in found]
+
+
+def _cut(runs: Sequence[Run], rows: pa.Table) -> Iterator[tuple[Run, pa.Table]]:
+    """Each run with its rows of the entries of all."""
+    start = 0
+    for run in runs:
+        yield run, rows.slice(start, run.rows)
+        start += run.rows
 
 
 def _checked_size(manifest: Manifest) -> int:

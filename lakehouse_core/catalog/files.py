@@ -31,6 +31,7 @@ PLAIN_COLUMNS = (
     "record_count",
     "file_size_in_bytes",
     "sort_order_id",
+    "referenced_data_file",
 )
 BOUND_COLUMNS = ("lower_bounds", "upper_bounds")
 
@@ -70,6 +71,7 @@ class LiveFiles:
     manifest: NDArray[np.int64]  # index into the manifest list
     lower: pa.ChunkedArray  # bounds of the leading sort column as stored, null where unknown
     upper: pa.ChunkedArray
+    referenced: pa.ChunkedArray | None = None  # the one data file a delete file is about, if so
 
     @property
     def is_data(self) -> NDArray[np.bool_]:
@@ -103,6 +105,7 @@ def live_files(
         manifest=manifest,
         lower=rows.column("lower_bounds"),
         upper=rows.column("upper_bounds"),
+        referenced=rows.column("referenced_data_file"),
     )
 
 

@@ -11,7 +11,11 @@ import numpy as np
 from lakehouse_core.catalog.files import EQUALITY_DELETES, POSITION_DELETES
 from lakehouse_core.catalog.manifest_list import DATA
 from lakehouse_core.catalog.overlap import sort_overlap
-from lakehouse_core.catalog.partitions import largest_partitions, lone_small_files
+from lakehouse_core.catalog.partitions import (
+    largest_partitions,
+    lone_small_files,
+    mergeable_delete_files,
+)
 from lakehouse_core.domain.table import HISTOGRAM_BOUNDS, TableMetrics
 
 if TYPE_CHECKING:
@@ -22,6 +26,9 @@ if TYPE_CHECKING:
     from lakehouse_core.catalog.files import LiveFiles
     from lakehouse_core.catalog.manifest_list import Manifest
     from lakehouse_core.catalog.metadata import TableMetadata
+
+
+TARGET_PROPERTY = "write.target-file-size-bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,8 @@ def measure(reading: Reading, *, small_file_bytes: int, collected_at: datetime) 
     order = metadata.sort_order
     leading = order.leading if order else None
     times = [snapshot.timestamp_ms for snapshot in metadata.snapshots]
+    kept = _kept_by_refs(metadata)
+    free = [one.timestamp_ms for one in metadata.snapshots if one.snapshot_id not in kept]
     return TableMetrics(
         table_id=reading.table_id,
         snapshot_id=metadata.current.snapshot_id if metadata.current else 0,
@@ -84,7 +93,24 @@ def measure(reading: Reading, *, small_file_bytes: int, collected_at: datetime) 
             metadata, reading.manifests, files, small_file_bytes=small_file_bytes
         ),
         lone_small_files=lone_small_files(files, small_file_bytes=small_file_bytes),
+        target_file_bytes=_target(metadata),
+        mergeable_delete_files=mergeable_delete_files(files),
+        ref_snapshot_ids=kept,
+        oldest_free_snapshot_at=_at(min(free, default=None)),
     )
+
+
+def _kept_by_refs(metadata: TableMetadata) -> tuple[int, ...]:
+    """Snapshots that stay as long as a branch or tag names them; the current one stays anyway."""
+    current = metadata.current.snapshot_id if metadata.current else None
+    known = {one.snapshot_id for one in metadata.snapshots}
+    return tuple(sorted((set(metadata.refs.values()) & known) - {current}))
+
+
+def _target(metadata: TableMetadata) -> int | None:
+    """The size of files that the table asks its writers for; None: it does not say, or nonsense."""
+    asked = metadata.properties.get(TARGET_PROPERTY, "").strip()
+    return int(asked) if asked.isascii() and asked.isdecimal() and int(asked) > 0 else None
 
 
 def _histogram(sizes: NDArray[np.int64]) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.catalog.location import read_file, unreadable
-from lakehouse_core.catalog.schema import Field, SortOrder, flatten, sort_order
+from lakehouse_core.catalog.schema import Field, SortOrder, flatten, sort_order, source_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +46,7 @@ class TableMetadata:
     fields: tuple[Field, ...]  # of the current schema, nested ones included
     partition_names: Mapping[int, tuple[str, ...]]  # by partition spec id
     partition_transforms: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  # as above
+    partition_sources: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # field ids
     sort_order: SortOrder | None
     properties: Mapping[str, str]
     table_location: str = ""
@@ -102,6 +103,7 @@ def _parse(raw: dict[str, Any], location: str, size_bytes: int) -> TableMetadata
         fields=fields,
         partition_names=_of_specs(raw, "name"),
         partition_transforms=_of_specs(raw, "transform"),
+        partition_sources=_sources(raw),
         sort_order=sort_order(raw, fields),
         properties=raw.get("properties") or {},
         table_location=str(raw["location"]),
@@ -149,9 +151,20 @@ def _current_schema(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_specs(raw: dict[str, Any], key: str) -> dict[int, tuple[str, ...]]:
-    specs = raw.get("partition-specs")
-    if specs is None:  # v1 files may have the one spec alone
-        specs = [{"spec-id": 0, "fields": raw["partition-spec"]}]
     return {
-        int(spec["spec-id"]): tuple(str(field[key]) for field in spec["fields"]) for spec in specs
+        int(spec["spec-id"]): tuple(str(field[key]) for field in spec["fields"])
+        for spec in _specs(raw)
     }
+
+
+def _sources(raw: dict[str, Any]) -> dict[int, tuple[int, ...]]:
+    return {
+        int(spec["spec-id"]): tuple(source_id(field) for field in spec["fields"])
+        for spec in _specs(raw)
+    }
+
+
+def _specs(raw: dict[str, Any]) -> list[dict[str, Any]]:
+    specs = raw.get("partition-specs")
+    # v1 files may have the one spec alone
+    return specs if specs is not None else [{"spec-id": 0, "fields": raw["partition-spec"]}]

@@ -33,10 +33,10 @@ def sort_overlap(files: LiveFiles, type_name: str) -> float | None:
         files.upper.filter(mask).combine_chunks(),
         type_name,
     )
-    return None if both is None else _mean_overlap(files.partition[chosen], *both)
+    return None if both is None else mean_overlap(files.partition[chosen], *both)
 
 
-def _mean_overlap(
+def mean_overlap(
     partition: NDArray[np.int64], lower: NDArray[np.int64], upper: NDArray[np.int64]
 ) -> float:
     """A sweep without a loop: all partitions are laid end to end on one line of ranks."""

@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
+from lakehouse_core.catalog.files import POSITION_DELETES
 from lakehouse_core.domain.table import PartitionMetrics
 
 if TYPE_CHECKING:
@@ -66,6 +68,23 @@ def lone_small_files(files: LiveFiles, *, small_file_bytes: int) -> int:
     is_small = files.is_data & (files.sizes < small_file_bytes)
     _, counts = np.unique(files.partition[is_small], return_counts=True)
     return int((counts == 1).sum())
+
+
+def mergeable_delete_files(files: LiveFiles) -> int:
+    """How many position delete files fewer there are after a merge.
+
+    Those of one data file become one, and so do those of one partition that are about several. A
+    delete file per data file, as Spark writes them, is as few as there can be.
+    """
+    chosen = np.equal(files.content, POSITION_DELETES) & ~files.is_puffin
+    if not chosen.any():
+        return 0
+    partitions = files.partition[chosen]
+    if files.referenced is None:
+        return len(partitions) - len(np.unique(partitions))
+    about = files.referenced.filter(pa.array(chosen)).combine_chunks().dictionary_encode()
+    numbers = about.indices.fill_null(-1).to_numpy()
+    return len(partitions) - len(np.unique(np.stack([partitions, numbers]), axis=1).T)
 
 
 def _name(

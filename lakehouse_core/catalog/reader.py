@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakehouse_core.catalog.cache import ManifestCache
+from lakehouse_core.catalog.estimate_tables import load_bounds
 from lakehouse_core.catalog.files import live_files
 from lakehouse_core.catalog.manifest_list import read_manifest_list
 from lakehouse_core.catalog.measure import Reading
@@ -13,9 +14,11 @@ from lakehouse_core.catalog.reachable import ReachableFiles
 from lakehouse_core.domain.errors import MetadataUnreadableError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from lakehouse_core.catalog.avro_reader import AvroReader
+    from lakehouse_core.catalog.estimate_tables import TableBounds
     from lakehouse_core.catalog.port import LakeCatalog
     from lakehouse_core.domain.table import TableName
 
@@ -60,6 +63,10 @@ class TableReader:
                     raise
                 location = newer
         return self._read(table, location)
+
+    def bounds(self, reading: Reading, columns: Collection[str] | None = None) -> TableBounds:
+        """Bounds of a table's columns, for estimating scans; see `load_bounds`."""
+        return load_bounds(self._manifests, reading, columns)
 
     def is_intact(self, table: TableName, location: str) -> bool:
         """Whether a table whose location did not change can be left alone."""

@@ -65,19 +65,20 @@ def sort_order(raw: dict[str, Any], fields: Sequence[Field]) -> SortOrder | None
     return SortOrder(
         order_id,
         ", ".join(_key_text(key, by_id) for key in keys),
-        by_id.get(_source_id(leading)) if is_ordered else None,
+        by_id.get(source_id(leading)) if is_ordered else None,
     )
 
 
-def _source_id(key: dict[str, Any]) -> int:
+def source_id(key: dict[str, Any]) -> int:
+    """The column that a sort key or partition field is made of; of several the first."""
     source = key["source-id"] if "source-id" in key else key["source-ids"][0]
     return int(source)
 
 
 def _key_text(key: dict[str, Any], by_id: dict[int, Field]) -> str:
-    source_id = _source_id(key)
-    field = by_id.get(source_id)
-    name = field.name if field else f"#{source_id}"  # the column was dropped
+    source = source_id(key)
+    field = by_id.get(source)
+    name = field.name if field else f"#{source}"  # the column was dropped
     transform = str(key["transform"])
     term = name if transform == "identity" else f"{transform}({name})"
     order = f"{key['direction']} {key['null-order']}".upper().replace("-", " ")

@@ -59,11 +59,18 @@ class SegmentStore:
     ) -> Iterator[tuple[Run, pa.Table]]:
         """Narrow entries of those wanted manifests (path → size) that are here."""
         names = [*PLAIN_COLUMNS, *(() if sort_field is None else BOUND_COLUMNS)]
+        for run, rows in self.read_columns(table_uuid, wanted, names):
+            yield run, slim(rows, sort_field)
+
+    def read_columns(
+        self, table_uuid: str, wanted: Mapping[str, int], names: Sequence[str]
+    ) -> Iterator[tuple[Run, pa.Table]]:
+        """Some columns of the entries of those wanted manifests that are here."""
         left = dict(wanted)
         for segment in self._segments(table_uuid):
             if not left:
                 return
-            yield from _read_runs(segment, left, names, sort_field)
+            yield from _read_runs(segment, left, names)
 
     def write(self, table_uuid: str, runs: Sequence[Run], entries: pa.Table) -> None:
         """Keep entries; a full or read-only disk costs speed, not the reading."""
@@ -164,18 +171,17 @@ def _open(segment: Path, names: Sequence[str] | None = None) -> tuple[list[Run],
 
 
 def _read_runs(
-    segment: Path, left: dict[str, int], names: Sequence[str], sort_field: int | None
+    segment: Path, left: dict[str, int], names: Sequence[str]
 ) -> Iterator[tuple[Run, pa.Table]]:
     opened = _open(segment, names)
     if opened is None:
         return
     runs, rows = opened
-    narrow = slim(rows, sort_field)
     start = 0
     for run in runs:
         if left.get(run.path) == run.size:
             del left[run.path]
-            yield run, narrow.slice(start, run.rows)
+            yield run, rows.slice(start, run.rows)
         start += run.rows
     with contextlib.suppress(OSError):  # gone or read-only: then it is only swept sooner
         os.utime(segment.parent)

@@ -18,14 +18,22 @@ from lakehouse_core.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from pathlib import Path
 
     from lakehouse_core.domain.agent import AgentRequest
     from lakehouse_core.views.agents import AgentView
 
 _COLUMNS = (
-    *("agent", "state", "circuit", "lag_seconds", "last_run", "rows", "dead_letters"),
+    *(
+        "agent",
+        "state",
+        "circuit",
+        "lag_seconds",
+        "newest_event_age_seconds",
+        "last_run",
+        "rows",
+        "dead_letters",
+    ),
     *("last_error", "next_run"),
 )
 _PAUSE_SECONDS = 0.3
@@ -108,8 +116,7 @@ def _list(out: Output, config: Path | None) -> None:
         found = list_agents(store, jobs(settings), Filters(), utc_now)
     finally:
         store.close()
-    now = utc_now()
-    rows = [_agent(view, now) for view in found.agents]
+    rows = [_agent(view) for view in found.agents]
     out.rows(rows, columns=_COLUMNS, one_line=("last_error",), title="Agents")
 
 
@@ -137,9 +144,8 @@ def _exit_code(asked: AgentRequest) -> ExitCode:
     return {"ok": ExitCode.OK, "partial": ExitCode.PARTIAL}.get(outcome, ExitCode.FAILURE)
 
 
-def _agent(view: AgentView, now: datetime) -> dict[str, Any]:
+def _agent(view: AgentView) -> dict[str, Any]:
     last, schedule, progress = view.last, view.schedule, view.progress
-    newest = last.newest_event_at if last else None
     return {
         "agent": view.agent,
         "state": view.state,
@@ -149,7 +155,9 @@ def _agent(view: AgentView, now: datetime) -> dict[str, Any]:
         "silent_runs": schedule.failures if schedule else None,
         "abandoned_runs": schedule.abandoned if schedule else None,
         "every_seconds": view.job.every if view.job else None,
-        "lag_seconds": max(0.0, (now - newest).total_seconds()) if newest else None,
+        "lag_seconds": view.lag_seconds,
+        "newest_event_at": last.newest_event_at if last else None,
+        "newest_event_age_seconds": view.newest_event_age_seconds,
         "last_run": last.started_at if last else None,
         "outcome": last.outcome if last else None,
         "last_rows": last.last_rows if last else None,

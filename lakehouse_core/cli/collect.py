@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from agents.collect import CollectReport
 
-_COLLECT_COLUMNS = ("source", "outcome", "rows", "dead_letters", "lag_seconds", "seconds", "error")
+_COLLECT_COLUMNS = (
+    *("source", "outcome", "rows", "dead_letters", "newest_event_age_seconds", "seconds"),
+    "error",
+)
 
 
 def collect(
@@ -48,7 +51,7 @@ def _report(report: CollectReport) -> dict[str, Any]:
         "outcome": report.result.outcome,
         "rows": report.rows,
         "dead_letters": report.dead_letters,
-        "lag_seconds": report.lag_seconds,
+        "newest_event_age_seconds": report.newest_event_age_seconds,
         "watermark": report.watermark,
         "seconds": report.seconds,
         "error": report.result.error,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from lakehouse_core.config import Config
+    from lakehouse_core.demo.runner import Target
 
 app = typer.Typer(no_args_is_help=True, help="Build the demo lakehouse; run a workload on it.")
 
@@ -63,15 +64,20 @@ def workload(  # noqa: PLR0913, PLR0917 one option each
         float, typer.Option(help="Reading statements per second, over all engines.", min=0.01)
     ] = 1.0,
     engines: Annotated[
-        str | None, typer.Option(help="Engines to use, by commas. [default: all enabled]")
+        str | None,
+        typer.Option(
+            help="Engines to use, by commas, and nothing else. "
+            "[default: all enabled, and the gateway's SQL endpoint]"
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Same seed, same statements.")] = None,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
     config: ConfigFile = None,
 ) -> None:
-    """Run dashboards, analysts and pipelines on the engines, for real."""
+    """Run dashboards, analysts and pipelines on the engines and the SQL endpoint, for real."""
     from lakehouse_core.bootstrap import open_engine  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.demo.endpoint import NAME as ENDPOINT  # noqa: PLC0415 as above
     from lakehouse_core.demo.plan import PlanSettings, plan  # noqa: PLC0415 as above
     from lakehouse_core.demo.runner import Workload  # noqa: PLC0415 as above
     from lakehouse_core.domain.clock import utc_now  # noqa: PLC0415 as above
@@ -83,7 +89,8 @@ def workload(  # noqa: PLR0913, PLR0917 one option each
     anchor = datetime.fromisoformat(_built(settings)["anchor"])
     names = engines.split(",") if engines else _enabled(settings)
     adapters = {name.strip(): open_engine(settings, name.strip()) for name in names}
-    run = Workload(adapters, out.say)
+    endpoint = {} if engines else _endpoint(settings, out)
+    run = Workload({**adapters, **endpoint}, out.say)
     steps = plan(
         PlanSettings(
             engines={name: adapter.capabilities for name, adapter in adapters.items()},
@@ -91,9 +98,10 @@ def workload(  # noqa: PLR0913, PLR0917 one option each
             rate_per_second=rate,
             anchor=anchor,
             clock=utc_now,
+            endpoint=ENDPOINT if endpoint else None,
         )
     )
-    out.say(f"Running {', '.join(adapters)}; Ctrl-C stops it")
+    out.say(f"Running {', '.join((*adapters, *endpoint))}; Ctrl-C stops it")
     with _on_signals(run.stop):
         tallies = run.run(steps, None if minutes is None else minutes * 60)
     out.rows(tallies, title="Workload")
@@ -119,6 +127,18 @@ def _enabled(settings: Config) -> list[str]:
         for name, engine in settings.engines.items()
         if engine.enabled and not isinstance(engine, HistoryOnlyEngine)
     ]
+
+
+def _endpoint(settings: Config, out: Output) -> dict[str, Target]:
+    """The gateway's SQL endpoint under its name, when people can use it; else says why not."""
+    from lakehouse_core.demo.endpoint import NAME, open_endpoint  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.domain.clock import utc_now  # noqa: PLC0415 as above
+
+    found = open_endpoint(settings.gateway.sql, utc_now)
+    if isinstance(found, str):
+        out.say(f"Without the SQL endpoint, everybody asks the engines directly: {found}")
+        return {}
+    return {NAME: found}
 
 
 def _built(settings: Config) -> dict[str, Any]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _HERE = "lakehouse_core.cli"
-_RUN, _OBSERVE, _WIRING = "Run", "Observe", "Wiring"
+_RUN, _OBSERVE, _SPEND, _CARE, _WIRING = "Run", "Observe", "Spend", "Care", "Wiring"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +55,21 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("collect", "collect", "collect", "Read telemetry from the sources now.", _RUN),
     Entry("pipeline", "pipeline", "app", "Query history as Iceberg tables; its figures.", _RUN),
     Entry("agents", "agents", "agents", "What the agents do; run a job at once.", _OBSERVE),
-    Entry("engines", "views", "engines", "Engines: wanted and observed state, load.", _OBSERVE),
+    Entry("engines", "engines", "engines", "Engines: states, load; set one's state.", _OBSERVE),
     Entry("queries", "views", "queries", "Queries over all engines.", _OBSERVE),
     Entry("workloads", "workloads", "workloads", "Templates: runs, users, p95, bytes.", _OBSERVE),
     Entry("usage", "workloads", "usage", "Columns of a table by role and engine.", _OBSERVE),
     Entry("tables", "views", "tables", "Tables of the lake and their structure.", _OBSERVE),
     Entry("health", "views", "health", "Health of tables: state, score, contributors.", _OBSERVE),
-    Entry("recommend", "recommend", "app", "What is proposed; approve, reject, snooze.", _OBSERVE),
-    Entry("maintain", "maintain", "app", "Approved work: waits, runs, done; cancel.", _OBSERVE),
-    Entry("audit", "audit", "app", "Check the record of decisions and actions.", _OBSERVE),
     Entry("streams", "streams", "streams", "Flink jobs: commits, gaps, checkpoints.", _OBSERVE),
     Entry("sql", "sql", "app", "Understand SQL: templates, tables, columns.", _OBSERVE),
+    Entry("cost", "cost", "app", "What engines cost; does it add up; bills, prices.", _SPEND),
+    Entry("export", "export", "app", "Costs for other tools: FOCUS, CSV, Grafana.", _SPEND),
+    Entry("recommend", "recommend", "app", "What is proposed; approve, reject, snooze.", _CARE),
+    Entry("maintain", "maintain", "app", "Approved work: waits, runs, done; cancel.", _CARE),
+    Entry("layout", "layout", "app", "Which order of rows spares readers most; the proof.", _CARE),
+    Entry("audit", "audit", "app", "Check the record of decisions and actions.", _CARE),
+    Entry("route", "route", "app", "Where a statement would run and why; the rules.", _WIRING),
     Entry("config", "config", "app", "Check and show the configuration.", _WIRING),
     Entry("store", "store", "app", "Check, back up and restore the telemetry store.", _WIRING),
 )

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakehouse_core.cli.output import (
+    Actor,
     ConfigFile,
     ExitCode,
     JsonFlag,
     Output,
     QuietFlag,
+    Reason,
     after_group,
     load,
 )
+from lakehouse_core.cli.recommend_route import decide_one, is_trial
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,11 +80,8 @@ def maintain_show(
 
     out, file = after_group(ctx, json, quiet, config)
     settings = load(file).config
-    store = open_store(settings)
-    try:
+    with open_store(settings) as store:
         detail = show_maintenance(store, settings.home, action_id)
-    finally:
-        store.close()
     if out.is_json:
         out.record(
             _document(detail.item)
@@ -115,10 +115,8 @@ def maintain_run(
 def maintain_cancel(  # noqa: PLR0913, PLR0917 one option each
     ctx: typer.Context,
     action_id: ActionId,
-    reason: Annotated[str | None, typer.Option("--reason", help="Why; it is kept.")] = None,
-    actor: Annotated[
-        str | None, typer.Option("--as", help="Who decides. [default: the name you log in with]")
-    ] = None,
+    reason: Reason = None,
+    actor: Actor = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it has ended.")] = False,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
@@ -130,9 +128,12 @@ def maintain_cancel(  # noqa: PLR0913, PLR0917 one option each
     from lakehouse_core.views.maintenance import show_maintenance  # noqa: PLC0415 as above
 
     out, file = after_group(ctx, json, quiet, config)
+    if is_trial(action_id):
+        given = {"actor": actor, "reason": reason, "plan_hash": None}
+        decide_one((out, file), action_id, "cancel", given)
+        return
     settings = load(file).config
-    store = open_store(settings)
-    try:
+    with open_store(settings) as store:
         action = show_maintenance(store, settings.home, action_id).item.action
         wish = Wish(
             action_id=action.action_id,
@@ -146,8 +147,6 @@ def maintain_cancel(  # noqa: PLR0913, PLR0917 one option each
         while wait and answer.state == "done" and not detail.is_over:
             time.sleep(_PAUSE_SECONDS)
             detail = show_maintenance(store, settings.home, action.action_id)
-    finally:
-        store.close()
     if out.is_json:
         out.record({"request": answer, "action": _document(detail.item)})
     else:
@@ -160,11 +159,8 @@ def _list(out: Output, config: Path | None, group: str, table: str | None) -> No
     from lakehouse_core.bootstrap import open_store  # noqa: PLC0415 keeps --help fast
     from lakehouse_core.views.maintenance import list_maintenance  # noqa: PLC0415 as above
 
-    store = open_store(load(config).config)
-    try:
+    with open_store(load(config).config) as store:
         seen = list_maintenance(store, group=group, table=table)
-    finally:
-        store.close()
     rows = [_document(item) for item in seen.items]
     if not out.is_json:
         rows = [

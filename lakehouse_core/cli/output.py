@@ -39,6 +39,10 @@ _WIDTH_WITHOUT_TERMINAL = 200
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print data as JSON on standard output.")]
 QuietFlag = Annotated[bool, typer.Option("--quiet", "-q", help="Print data and errors only.")]
+Actor = Annotated[
+    str | None, typer.Option("--as", help="Who decides. [default: the name you are logged in with]")
+]
+Reason = Annotated[str | None, typer.Option("--reason", help="Why; it is kept.")]
 ConfigFile = Annotated[
     Path | None,
     typer.Option(

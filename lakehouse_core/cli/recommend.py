@@ -9,30 +9,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakehouse_core.cli.output import (
+    Actor,
     ConfigFile,
     ExitCode,
     JsonFlag,
     Output,
     QuietFlag,
+    Reason,
     after_group,
     load,
 )
+from lakehouse_core.cli.recommend_route import decide_one, is_trial, show_one
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from lakehouse_core.domain.maintenance import Action, DecisionRequest, DecisionVerb
     from lakehouse_core.views.recommendations import RecommendationDetail
+    from lakehouse_core.views.unhealed import Unhealed
 
 _COLUMNS = (
     *("action_id", "kind", "table_id", "state", "title", "score", "gain_usd_month", "cost_usd"),
     "expires_at",
 )
 ActionId = Annotated[str, typer.Argument(help="The action, see `lakehelm recommend list`.")]
-Actor = Annotated[
-    str | None, typer.Option("--as", help="Who decides. [default: the name you are logged in with]")
-]
-Reason = Annotated[str | None, typer.Option("--reason", help="Why; it is kept.")]
 PlanHash = Annotated[
     str | None,
     typer.Option("--plan-hash", help="Of the plan you have seen; refused when it is another."),
@@ -84,11 +85,11 @@ def recommend_show(
     from lakehouse_core.views.recommendations import show_recommendation  # noqa: PLC0415 as above
 
     out, file = after_group(ctx, json, quiet, config)
-    store = open_store(load(file).config)
-    try:
+    if is_trial(action_id):
+        show_one(out, file, action_id)
+        return
+    with open_store(load(file).config) as store:
         detail = show_recommendation(store, action_id)
-    finally:
-        store.close()
     if out.is_json:
         out.record(_document(detail.action) | {"evidence": detail.payers, "history": detail.steps})
     else:
@@ -178,15 +179,12 @@ def recommend_propose(  # noqa: PLR0913, PLR0917 one option each
     out, file = after_group(ctx, json, quiet, config)
     RecommendationFilters(kind=kind)  # names the known kinds
     parameters = {"columns": columns.split(",")} if columns else {}
-    store = open_store(load(file).config)
-    try:
+    with open_store(load(file).config) as store:
         idea = Idea(table_id=resolve_table(store, table), kind=Kind(kind), parameters=parameters)
         answer = propose(store, idea, actor=actor or getpass.getuser(), reason=reason)
         if answer.state != "done":
             _refused(out, answer)
         action = show_recommendation(store, answer.action_id).action
-    finally:
-        store.close()
     _tell(out, answer, action)
 
 
@@ -201,23 +199,52 @@ def _refused(out: Output, answer: DecisionRequest) -> None:
 def _list(out: Output, config: Path | None, given: dict[str, Any]) -> None:
     from lakehouse_core.bootstrap import open_store  # noqa: PLC0415 keeps --help fast
     from lakehouse_core.views.recommendations import (  # noqa: PLC0415 as above
+        ROUTE,
         RecommendationFilters,
         list_recommendations,
     )
+    from lakehouse_core.views.trials import list_trials, trial_document  # noqa: PLC0415 as above
     from lakehouse_core.views.unhealed import list_unhealed  # noqa: PLC0415 as above
 
     filters = RecommendationFilters(**given)
     settings = load(config).config
-    store = open_store(settings)
-    try:
+    with open_store(settings) as store:
         seen = list_recommendations(store, filters)
-        unhealed = () if out.is_json else list_unhealed(store, settings.maintenance)
-    finally:
-        store.close()
+        unhealed = list_unhealed(store, settings.maintenance)
+        is_asked = not filters.table and filters.kind in {None, ROUTE}
+        moves = list_trials(store, filters.state) if is_asked else ()
     rows = [_document(action) for action in seen.actions]
+    rows += [trial_document(one) for one in moves]
+    if out.is_json:
+        rows += _without_cure(unhealed, given)
     out.rows(rows, columns=_COLUMNS, one_line=("title",), title="Recommendations")
-    if unhealed and not out.is_quiet:
+    if unhealed and not out.is_quiet and not out.is_json:
         out.rows(unhealed, columns=("table_id", "rule", "message", "why"), title="Not cured")
+
+
+def _without_cure(unhealed: Iterable[Unhealed], given: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is sick and has no proposal, in the shape of one: no id, no kind, and why."""
+    from dataclasses import fields  # noqa: PLC0415 keeps --help fast
+
+    from lakehouse_core.domain.maintenance import Action  # noqa: PLC0415 as above
+
+    empty: dict[str, Any] = dict.fromkeys(one.name for one in fields(Action))
+    empty |= {"priority": 0.0, "evidence": (), "predicted": (), "realised": (), "verification": ()}
+    is_asked = given.get("state", "open") in {"open", "all"} and given.get("kind") is None
+    return [
+        empty
+        | {
+            "table_id": one.table_id,
+            "state": "no_cure",
+            "title": one.message,
+            "reason": one.message,
+            "rule": one.rule,
+            "health": one.state,
+            "explanation": one.why,
+        }
+        for one in unhealed
+        if is_asked and given.get("table") in {None, one.table_id}
+    ]
 
 
 def _decide(
@@ -228,16 +255,34 @@ def _decide(
     from lakehouse_core.views.recommendations import show_recommendation  # noqa: PLC0415 as above
 
     out, file = options
-    store = open_store(load(file).config)
-    try:
+    if is_trial(action_id):
+        decide_one(options, action_id, verb, given)
+        return
+    with open_store(load(file).config) as store:
         action = show_recommendation(store, action_id).action
         given["actor"] = given["actor"] or getpass.getuser()
-        given["plan_hash"] = given["plan_hash"] or action.plan_hash
+        given["plan_hash"] = given["plan_hash"] or _hash_of_the_moment(action, verb)
         answer = ask(store, Wish(action_id=action.action_id, verb=verb, **given))
         action = show_recommendation(store, action.action_id).action
-    finally:
-        store.close()
     _tell(out, answer, action)
+
+
+def _hash_of_the_moment(action: Action, verb: DecisionVerb) -> str:
+    """The hash of the plan as it is now; what deletes files is approved by the hash that was seen.
+
+    Raises:
+        FilterError: names the hash and where to look.
+    """
+    from lakehouse_core.domain.errors import FilterError  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.domain.maintenance import DESTRUCTIVE  # noqa: PLC0415 as above
+
+    if verb == "approve" and action.kind in DESTRUCTIVE:
+        raise FilterError(
+            f"{action.kind} on {action.table_id} deletes files for good: what is approved is the "
+            f"plan you have seen. Look at it (`lakehelm recommend show {action.action_id}`) and "
+            f"give its hash: --plan-hash {action.plan_hash}"
+        )
+    return action.plan_hash
 
 
 def _tell(out: Output, answer: DecisionRequest, action: Action) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakehouse_core.cli.judging import Judge
 from lakehouse_core.cli.output import ConfigFile, JsonFlag, Output, QuietFlag, load
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.query import StatementKind
@@ -39,6 +40,14 @@ def inspect(
     dialect: Annotated[
         str, typer.Option(help="Dialect of lines that name none (sqlglot's names).")
     ] = DEFAULT_DIALECT,
+    translate_to: Annotated[
+        str | None, typer.Option("--translate-to", help="Translate each statement to this dialect.")
+    ] = None,
+    guard: Annotated[
+        str | None, typer.Option("--guard", help="Say whether this role may run each statement.")
+    ] = None,
+    json: JsonFlag = False,
+    config: ConfigFile = None,
 ) -> None:
     """Read one JSON object per line, print one JSON object per line.
 
@@ -47,13 +56,17 @@ def inspect(
 
     Out: template_id, template, kind, tables, columns (each with table, column, role), error;
     with "literals": true in the request also predicates (each with its typed values).
+    --translate-to adds translated, translation_outcome (identical, translated, doubtful, failed)
+    and reason; --guard adds allowed, rule and reason, for the translated text when both are given.
 
     A line that cannot be read gets an object with an error; nothing stops the command but the
     end of its input.
     """
+    del json  # it never prints anything else
     out = sys.stdout
+    judge = Judge.asked_for(translate_to, guard, config)
     try:
-        for answer in answers(sys.stdin.buffer, Inspector(), dialect):
+        for answer in answers(sys.stdin.buffer, Inspector(), dialect, judge):
             out.write(dumps(answer) + "\n")  # ASCII only: any terminal, any pipe
             out.flush()
     except BrokenPipeError:
@@ -62,21 +75,29 @@ def inspect(
 
 
 def answers(
-    lines: BinaryIO, inspector: Inspector, default_dialect: str
+    lines: BinaryIO, inspector: Inspector, default_dialect: str, judge: Judge | None = None
 ) -> Iterator[dict[str, Any]]:
     """One answer per line of input."""
     for line in lines:
-        yield _answer(line, inspector, default_dialect)
+        request, problem = _request(line)
+        answer = _refused(problem) if problem else _inspected(request, inspector, default_dialect)
+        if judge is not None:
+            dialect = (request or {}).get("dialect") or default_dialect
+            judge.add_to(answer, request, dialect)
+        yield answer
 
 
-def _answer(line: bytes, inspector: Inspector, default_dialect: str) -> dict[str, Any]:
+def _request(line: bytes) -> tuple[dict[str, Any] | None, str | None]:
+    """What a line asks for, or what is wrong with it."""
     try:
         request = loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
-        return _refused(f"not a JSON object: {error}")
+        return None, f"not a JSON object: {error}"
     problem = _problem(request)
-    if problem is not None:
-        return _refused(problem)
+    return (request, None) if problem is None else (None, problem)
+
+
+def _inspected(request: Any, inspector: Inspector, default_dialect: str) -> dict[str, Any]:
     found = inspector.inspect(
         request["sql"],
         request.get("dialect") or default_dialect,
@@ -121,6 +142,7 @@ def unparsed(  # noqa: PLR0913 one option per filter
         one_line=("template",),
         title="Statements",
     )
+    out.rows(found.unresolved, title="Columns that no collected table explains")
     out.say(f"{found.unparsed} of {found.inspected} inspected queries were not understood")
 
 

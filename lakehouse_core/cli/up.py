@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lakehouse_core.runtime.report import Reporter
 
 
-def up(
+def up(  # noqa: PLR0913, PLR0917 one option each
     profile: Annotated[
         str | None,
         typer.Option(help="Profile to run: config/NAME.yaml; `demo` is config/lakehelm.yaml."),
@@ -38,33 +38,52 @@ def up(
         float | None,
         typer.Option(help="Scale of the demo lake: 0.1 is about 100 MB of TPC-H.", min=0.001),
     ] = None,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="Drop a demo lake of another scale and build it anew."),
+    ] = False,
+    json: JsonFlag = False,
     quiet: QuietFlag = False,
     config: ConfigFile = None,
 ) -> None:
-    """Start and supervise engines, agents, gateway and pages; Ctrl-C stops all of it."""
-    from lakehouse_core.runtime.up import UpOptions, run_up  # noqa: PLC0415 keeps --help fast
+    """Start and supervise engines, agents, gateway and pages; Ctrl-C stops all of it.
 
-    out = Output(quiet=quiet)
+    With --json one object is printed when everything is up: each process, its state and its URL.
+    """
+    from lakehouse_core.runtime.summary import summary  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.runtime.up import Started, UpOptions, run_up  # noqa: PLC0415 as above
+
+    out = Output(json=json, quiet=quiet)
+
+    def show(started: Started) -> None:
+        if out.is_json:
+            out.record({"seconds": started.seconds, "processes": started.processes})
+        else:
+            out.text(summary(started.config, started.processes, started.seconds))
+
     options = UpOptions(
-        config=_profile_file(profile, config), without=tuple(without or ()), scale=scale
+        config=_profile_file(profile, config),
+        without=tuple(without or ()),
+        scale=scale,
+        rebuild=rebuild,
     )
     try:
-        run_up(options, read_machine().variables, _reporter(out), out.text)
+        run_up(options, read_machine().variables, _reporter(out), show)
     except KeyboardInterrupt:
         out.say("Stopped before anything was started")
         raise typer.Exit(130) from None
 
 
-def down(quiet: QuietFlag = False, config: ConfigFile = None) -> None:
+def down(json: JsonFlag = False, quiet: QuietFlag = False, config: ConfigFile = None) -> None:
     """Stop what `lakehelm up` started for this configuration's home."""
     from lakehouse_core.runtime.up import stop_running  # noqa: PLC0415 keeps --help fast
 
-    out = Output(quiet=quiet)
+    out = Output(json=json, quiet=quiet)
     home = load(config).config.home
-    if stop_running(home, _reporter(out)):
-        out.say("Stopped")
-    else:
-        out.say(f"Nothing runs on {home}")
+    was_running = stop_running(home, _reporter(out))
+    if out.is_json:
+        out.record({"home": home, "stopped": was_running})
+    out.say("Stopped" if was_running else f"Nothing runs on {home}")
 
 
 def doctor(json: JsonFlag = False, quiet: QuietFlag = False, config: ConfigFile = None) -> None:

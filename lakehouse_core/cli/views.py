@@ -1,4 +1,4 @@
-"""`lakehelm engines|queries|tables|health`: the numbers of the pages, from the same views."""
+"""`lakehelm queries|tables|health`: the numbers of the pages, from the same views."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from lakehouse_core.config import Config
     from lakehouse_core.store.port import TelemetryStore
-    from lakehouse_core.views.engines import EngineView
     from lakehouse_core.views.health import HealthView
     from lakehouse_core.views.tables import TableView
 
@@ -62,30 +61,6 @@ def check_known_engine(settings: Config, store: TelemetryStore, engine: str | No
     if engine is None or engine in settings.engines:
         return
     check_engine(engine, {*settings.engines, *(one.engine_id for one in engine_names(store))})
-
-
-def engines(
-    window: WindowOption = DEFAULT_WINDOW,
-    engine: EngineOption = None,
-    json: JsonFlag = False,
-    quiet: QuietFlag = False,
-    config: ConfigFile = None,
-) -> None:
-    """Engines: the state asked for, the state seen, and how they served in the window."""
-    from lakehouse_core.views.engines import list_engines  # noqa: PLC0415 keeps --help fast
-
-    filters = Filters(window=window, engine=engine)
-    with reading_store(config) as (settings, store):
-        check_known_engine(settings, store, engine)
-        seen = list_engines(store, filters, utc_now, probe_every=settings.agents.probe_every)
-    Output(json=json, quiet=quiet).rows(
-        [_engine(view) for view in seen.engines],
-        columns=(
-            *("engine_id", "state", "configured", "version", "running_queries", "queued_queries"),
-            *("queries", "queries_per_hour", "error_ratio", "p50_ms", "p95_ms", "probed_at"),
-        ),
-        title=f"Engines, {seen.window.label}",
-    )
 
 
 def queries(  # noqa: PLR0913 one option per filter
@@ -209,16 +184,6 @@ def _list_tables(out: Output, config: Path | None) -> None:
         ),
         title="Tables",
     )
-
-
-def _engine(view: EngineView) -> dict[str, Any]:
-    served = {k: v for k, v in asdict(view.served).items() if k != "engine_id"}
-    ratios = {
-        "error_ratio": view.served.error_ratio,
-        "success_ratio": view.served.success_ratio,
-    }
-    state = {"state": view.state, "probe_is_stale": view.probe_is_stale}
-    return asdict(view.engine) | state | served | ratios
 
 
 def _table(view: TableView) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakehouse_core.config.catalogs import RestCatalog
 from lakehouse_core.config.models import DuckDBEngine, SparkEngine, TrinoEngine
-from lakehouse_core.config.problems import nearest
+from lakehouse_core.config.price_checks import check_prices
+from lakehouse_core.config.problems import Finding, nearest
+from lakehouse_core.config.routing_checks import check_routing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,16 +22,6 @@ EXTRA_SOURCES = ("iceberg",)
 _LAST_PORT = 65_535
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _ANYWHERE = ("0.0.0.0", "::")  # noqa: S104 names to compare with, nothing is bound here
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """A problem found by a check, before it is given a place in the file."""
-
-    path: KeyPath
-    message: str
-    allowed: str | None = None
-    nearest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +76,24 @@ def _duckdb_has_files(config: Config) -> Iterator[Finding]:
             )
 
 
+def _one_of_a_kind_is_started(config: Config) -> Iterator[Finding]:
+    """`lakehelm up` starts one Spark and one Trino; a second would be waited for in vain."""
+    first: dict[str, str] = {}
+    for name, engine in config.engines.items():
+        if not isinstance(engine, SparkEngine | TrinoEngine):
+            continue
+        if not (engine.enabled and engine.managed):
+            continue
+        other = first.setdefault(engine.type, name)
+        if other != name:
+            yield Finding(
+                path=("engines", name, "managed"),
+                message=f"`lakehelm up` starts one engine of type {engine.type}, and that is "
+                f"{other}; start this one yourself and set managed: false",
+                allowed="false",
+            )
+
+
 def _sources_are_known(config: Config) -> Iterator[Finding]:
     known = (*config.engines, *EXTRA_SOURCES)
     for name in config.collect:
@@ -124,6 +134,11 @@ def _store_stays_on_this_machine(config: Config) -> Iterator[Finding]:
         )
 
 
+def _routing_fits(config: Config) -> Iterator[Finding]:
+    for finding in check_routing(config.routing, config.engines):
+        yield replace(finding, path=("routing", *finding.path))
+
+
 def _listeners(config: Config) -> Iterator[_Listener]:
     store = config.store
     yield _Listener(("store", "port"), store.host, store.port, is_ours=True)
@@ -137,6 +152,21 @@ def _listeners(config: Config) -> Iterator[_Listener]:
             yield _Listener((*at, "ui_port"), engine.host, engine.ui_port, engine.managed)
     gateway, ui = config.gateway, config.ui
     yield _Listener(("gateway", "admin_port"), gateway.host, gateway.admin_port, is_ours=True)
+    if gateway.sql.enabled:
+        yield _Listener(
+            ("gateway", "sql", "port"), gateway.sql.host, gateway.sql.port, is_ours=True
+        )
+        if gateway.sql.postgres_port is not None:
+            yield _Listener(
+                ("gateway", "sql", "postgres_port"),
+                gateway.sql.host,
+                gateway.sql.postgres_port,
+                is_ours=True,
+            )
+        for name, endpoint in config.routing.endpoints.items():
+            if endpoint.port is not None:
+                path = ("routing", "endpoints", name, "port")
+                yield _Listener(path, gateway.sql.host, endpoint.port, is_ours=True)
     yield _Listener(("ui", "port"), ui.host, ui.port, is_ours=True)
 
 
@@ -151,11 +181,47 @@ def _is_here(host: str) -> bool:
     return host in _LOOPBACK or host in _ANYWHERE
 
 
+def _alerts_have_channels(config: Config) -> Iterator[Finding]:
+    """What nobody hears of is found when it is too late."""
+    wanted = {
+        ("finops", "anomalies", "notify"): config.finops.anomalies.notify,
+        ("maintenance", "notify"): config.maintenance.notify,
+    } | {
+        ("finops", "budgets", name, "notify"): budget.notify
+        for name, budget in config.finops.budgets.items()
+    }
+    for path, names in wanted.items():
+        for number, name in enumerate(names):
+            if name not in config.finops.channels:
+                yield Finding(
+                    path=(*path, number),
+                    message="no such channel",
+                    allowed=", ".join(config.finops.channels) or "none: `finops.channels` is empty",
+                    nearest=nearest(name, config.finops.channels),
+                )
+
+
+def _budgets_are_of_known_engines(config: Config) -> Iterator[Finding]:
+    for name, budget in config.finops.budgets.items():
+        if budget.engine is not None and budget.engine not in config.engines:
+            yield Finding(
+                path=("finops", "budgets", name, "engine"),
+                message="no such engine",
+                allowed=", ".join(config.engines) or "none: `engines` is empty",
+                nearest=nearest(budget.engine, config.engines),
+            )
+
+
 _CHECKS: tuple[Callable[[Config], Iterator[Finding]], ...] = (
     _engines_use_known_catalogs,
     _the_demo_lake_is_embedded,
     _duckdb_has_files,
+    _one_of_a_kind_is_started,
     _sources_are_known,
     _store_stays_on_this_machine,
     _ports_are_unique,
+    _alerts_have_channels,
+    _budgets_are_of_known_engines,
+    check_prices,
+    _routing_fits,
 )

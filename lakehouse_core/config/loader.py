@@ -31,9 +31,8 @@ from lakehouse_core.config.walk import leaves, value_at
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from lakehouse_core.config.checks import Finding
     from lakehouse_core.config.models import Config
-    from lakehouse_core.config.problems import KeyPath
+    from lakehouse_core.config.problems import Finding, KeyPath
 
 PATH_VARIABLE = "LAKEHELM_CONFIG"
 DEFAULT_PATH = Path("config/lakehelm.yaml")

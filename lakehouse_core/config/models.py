@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,6 +16,12 @@ from pydantic import (
 )
 
 from lakehouse_core.config.catalogs import CatalogConfig
+from lakehouse_core.config.finops import FinOpsConfig, WorkloadGroup
+from lakehouse_core.config.gateway import GatewayConfig
+from lakehouse_core.config.governance import GovernanceConfig
+from lakehouse_core.config.layout import LayoutConfig
+from lakehouse_core.config.pricebook import PricesConfig
+from lakehouse_core.config.routing import RoutingConfig
 from lakehouse_core.config.section import Section
 from lakehouse_core.config.types import (
     Count,
@@ -26,7 +31,6 @@ from lakehouse_core.config.types import (
     Int,
     Name,
     Port,
-    Price,
     SecretRef,
     SettingText,
     Text,
@@ -40,7 +44,12 @@ def _in_url(host: str) -> str:
 
 
 class StoreConfig(Section):
-    """The telemetry store: file, Quack endpoint, tokens, how long history stays."""
+    """The telemetry store: file, Quack endpoint, tokens, how long history stays.
+
+    Attributes:
+        retention: of queries and what was measured of them.
+        cost_retention: of charges and costs, by hour, day and label; not shorter than `retention`.
+    """
 
     path: FilePath = Path("store/telemetry.duckdb")
     spool: FilePath = Path("store/spool")
@@ -48,6 +57,7 @@ class StoreConfig(Section):
     host: Text = "127.0.0.1"
     port: Port = 9494
     retention: Interval = timedelta(days=90)
+    cost_retention: Interval = timedelta(days=400)
     memory_limit: ByteSize = 2 * 2**30
     writer_token: SecretRef = SecretStr("file:secrets/store-writer")
     reader_token: SecretRef = SecretStr("file:secrets/store-reader")
@@ -108,6 +118,11 @@ class SparkEngine(EngineBase):
     def url(self) -> str:
         """Where Spark Connect clients reach it."""
         return f"sc://{_in_url(self.host)}:{self.port}"
+
+    @property
+    def ui_url(self) -> str:
+        """Where its own web pages are."""
+        return f"http://{_in_url(self.host)}:{self.ui_port}"
 
 
 class TrinoEngine(EngineBase):
@@ -243,11 +258,18 @@ class AgentsConfig(Section):
     Attributes:
         circuit_opens_after: silent runs in a row after which a source is left alone and probed by
             one run at a time.
+        backup_every: how old the newest backup of the store may become.
+        keep_backups: how many of those made by the schedule are kept.
+        learn_every: how often a model for routing is trained on the history, tried, and kept when
+            it is better than the best single engine.
     """
 
     probe_every: Interval = timedelta(seconds=10)
     health_every: Interval = timedelta(seconds=30)
     retention_every: Interval = timedelta(hours=1)
+    backup_every: Interval = timedelta(days=1)
+    keep_backups: Count = 7
+    learn_every: Interval = timedelta(hours=6)
     circuit_opens_after: Count = 5
 
 
@@ -271,7 +293,7 @@ class PipelineConfig(Section):
         landing: exports wait here; executors on other machines must see the folder too.
         overlap: how far an export looks back for rows that were written late.
         compact_after_files: files a table may gain before its small files are put together.
-        expire_after_snapshots: snapshots a table may have before old ones are expired.
+        expire_after_snapshots: snapshots older than `keep_snapshots` that a table may have.
         keep_snapshots: snapshots younger than this are never expired.
     """
 
@@ -374,6 +396,7 @@ class MaintenanceConfig(Section):
         target_file_bytes: size of rewritten files, where the table does not say.
         min_difference: a smaller gain than this share is not worth a proposal.
         lease: how long a silent holder keeps a table.
+        notify: channels of `finops.channels` that hear of an action whose check failed.
     """
 
     enabled: bool = True
@@ -394,24 +417,7 @@ class MaintenanceConfig(Section):
     min_difference: Annotated[Float, Field(ge=0, le=1)] = 0.10
     lease: Interval = timedelta(minutes=2)
     policies: tuple[MaintenancePolicy, ...] = ()
-
-
-class PricesConfig(Section):
-    """List prices in USD that predictions are computed with; None: not priced."""
-
-    core_hour: Price | None = Decimal("0.05")
-    tb_scanned: dict[Name, Price] = {}  # per engine that bills by bytes
-    gb_month: Price | None = Decimal("0.023")
-
-
-class GatewayConfig(Section):
-    """Where the gateway listens, and what it takes from engines that push their events."""
-
-    host: Text = "127.0.0.1"
-    admin_port: Port = 8090
-    ingest_token: SecretRef = SecretStr("file:secrets/ingest")
-    ingest_max_body: ByteSize = 32 * 2**20
-    ingest_memory: ByteSize = 256 * 2**20
+    notify: tuple[Name, ...] = ()
 
 
 class UiConfig(Section):
@@ -450,8 +456,18 @@ class Config(Section):
     pipeline: PipelineConfig = PipelineConfig()
     health: HealthConfig = HealthConfig()
     maintenance: MaintenanceConfig = MaintenanceConfig()
+    workload_groups: tuple[WorkloadGroup, ...] = ()
+    finops: FinOpsConfig = FinOpsConfig()
+    layout: LayoutConfig = LayoutConfig()
     prices: PricesConfig = PricesConfig()
     gateway: GatewayConfig = GatewayConfig()
+    governance: GovernanceConfig = GovernanceConfig()
+    routing: RoutingConfig = RoutingConfig()
     ui: UiConfig = UiConfig()
     demo: DemoConfig = DemoConfig()
     logging: LoggingConfig = LoggingConfig()
+
+    @model_validator(mode="after")
+    def _prices_know_the_engines(self) -> Config:
+        self.prices.know({name: one.type for name, one in self.engines.items()})
+        return self

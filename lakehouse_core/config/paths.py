@@ -37,6 +37,9 @@ def _resolved(value: Any, home: Path) -> Any:
         return _copy(value, home)
     if isinstance(value, dict):
         return {key: _resolved(item, home) for key, item in value.items()}
+    if isinstance(value, tuple):
+        items = tuple(_resolved(item, home) for item in value)
+        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
     if isinstance(value, Path):
         return _absolute(value, home)
     if isinstance(value, SecretStr) and value.get_secret_value().startswith(_FILE):

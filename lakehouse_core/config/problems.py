@@ -68,6 +68,16 @@ class Problem:
         return text
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A problem found by a check, before it is given a place in the file."""
+
+    path: KeyPath
+    message: str
+    allowed: str | None = None
+    nearest: str | None = None
+
+
 class InvalidConfigError(ConfigError):
     """Raised when a configuration file was found but does not hold; carries every problem."""
 

@@ -92,6 +92,8 @@ def _child(annotation: Any, part: str | int, data: Any) -> Any:
     for variant in _variants(annotation):
         if get_origin(variant) in (dict, list):
             return get_args(variant)[-1]
+        if get_origin(variant) is tuple:  # of one kind: tuple[X, ...]
+            return get_args(variant)[0]
     return None
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from lakehouse_core.config.checks import Finding, check
+from lakehouse_core.config.checks import check
 from lakehouse_core.config.models import Config
-from lakehouse_core.config.problems import looks_secret, nearest
+from lakehouse_core.config.problems import Finding, looks_secret, nearest
 from lakehouse_core.config.shape import annotation_at, is_secret, is_section, key_path, known_keys
 from lakehouse_core.config.walk import value_at
 
@@ -48,7 +48,7 @@ def validate(data: dict[str, Any]) -> tuple[Config | None, list[Finding]]:
     try:
         config = Config.model_validate(data)
     except ValidationError as error:
-        findings = [_finding(details, data) for details in error.errors(include_url=False)]
+        findings = [finding_of(details, data) for details in error.errors(include_url=False)]
         return None, findings + _checks_on_the_rest(data, findings)
     findings = check(config)
     return (None if findings else config), findings
@@ -86,7 +86,8 @@ def _checks_on_the_rest(data: dict[str, Any], findings: list[Finding]) -> list[F
     return [finding for finding in check(config) if finding.path not in wrong]
 
 
-def _finding(details: ErrorDetails, data: dict[str, Any]) -> Finding:
+def finding_of(details: ErrorDetails, data: dict[str, Any]) -> Finding:
+    """An error of pydantic's in our words, at the key people know."""
     path = key_path(details["loc"], data)
     context: Mapping[str, Any] = details.get("ctx", {})
     match details["type"]:

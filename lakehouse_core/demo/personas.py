@@ -16,12 +16,18 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """Somebody who sends statements."""
+    """Somebody who sends statements.
+
+    Attributes:
+        is_routed: sends them to the one SQL endpoint, where there is one; the others know the
+            engines and ask these directly.
+    """
 
     role: Role
     user: str
     source: str
     team: str
+    is_routed: bool = False
 
     def tags(self, what: str) -> tuple[str, ...]:
         """The tags of one statement."""
@@ -30,12 +36,12 @@ class Persona:
 
 
 PERSONAS: tuple[Persona, ...] = (
-    Persona(Role.BI, "bi-growth", "superset", "growth"),
+    Persona(Role.BI, "bi-growth", "superset", "growth", is_routed=True),
     Persona(Role.BI, "bi-finance", "metabase", "finance"),
     Persona(Role.BI, "bi-operations", "superset", "operations"),
-    Persona(Role.ANALYST, "ana", "jupyter", "growth"),
-    Persona(Role.ANALYST, "bruno", "dbeaver", "finance"),
-    Persona(Role.ANALYST, "chidi", "jupyter", "research"),
+    Persona(Role.ANALYST, "ana", "jupyter", "growth", is_routed=True),
+    Persona(Role.ANALYST, "bruno", "dbeaver", "finance", is_routed=True),
+    Persona(Role.ANALYST, "chidi", "jupyter", "research", is_routed=True),
     Persona(Role.ETL, "etl-events", "airflow", "platform"),
     Persona(Role.ETL, "etl-orders", "airflow", "platform"),
 )

@@ -1,4 +1,4 @@
-"""What is sent when, to which engine: an endless sequence that a seed decides. Pure.
+"""What is sent when and where: an endless sequence that a seed decides. Pure.
 
 Who asks, what and where is drawn from the seed alone, also when an engine is away or slow: two runs
 of one seed differ only in the times that pipelines write into their rows.
@@ -39,9 +39,9 @@ class Step:
 
     Attributes:
         after_seconds: when, counted from the start.
-        engine_id: where.
+        engine_id: where: an engine, or the SQL endpoint in front of all of them.
         role: what for.
-        statement: what, in the engine's dialect.
+        statement: what, in the dialect of where it goes.
     """
 
     after_seconds: float
@@ -58,6 +58,8 @@ class PlanSettings:
         engines: the engines that take part, and what they can do.
         rate_per_second: reading statements per second, over all engines.
         anchor: the instant where the lake's events end.
+        endpoint: the name of the SQL endpoint, for the personas that use it; None: there is none,
+            they ask the engines directly.
     """
 
     engines: Mapping[str, EngineCapabilities]
@@ -65,6 +67,7 @@ class PlanSettings:
     rate_per_second: float
     anchor: datetime
     clock: Clock
+    endpoint: str | None = None
 
 
 def plan(settings: PlanSettings) -> Iterator[Step]:
@@ -91,6 +94,8 @@ def _reads(settings: PlanSettings) -> Iterator[Step]:
         (role,) = random.choices(list(_ROLE_WEIGHTS), list(_ROLE_WEIGHTS.values()))
         persona = random.choice(personas_of(role))
         dialect = settings.engines[engine_id].dialect
+        if persona.is_routed and settings.endpoint is not None:
+            engine_id, dialect = settings.endpoint, DIALECT
         statement = _question(persona, draw, dialect)
         yield Step(after_seconds=after_seconds, engine_id=engine_id, role=role, statement=statement)
         after_seconds += random.expovariate(settings.rate_per_second)

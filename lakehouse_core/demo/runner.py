@@ -1,7 +1,7 @@
-"""Sends the plan's statements to real engines, at their time, and counts what becomes of them.
+"""Sends the plan's statements where they belong, at their time, and counts what becomes of them.
 
-An engine that is away is asked nothing until its probe is healthy again; one that is behind is
-skipped rather than piled upon. Nothing that an engine does ends the run.
+An engine, or the SQL endpoint, that is away is asked nothing until its probe is healthy again; one
+that is behind is skipped rather than piled upon. Nothing that it does ends the run.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import queue
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lakehouse_core.domain.engine import ObservedState
 from lakehouse_core.domain.errors import EngineUnavailableError, LakehouseError
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from lakehouse_core.demo.plan import Step
-    from lakehouse_core.engines.base import Engine
+    from lakehouse_core.domain.engine import EngineProbe
+    from lakehouse_core.engines.base import Statement
 
 REPORT_EVERY_SECONDS = 10.0
 PROBE_EVERY_SECONDS = 5.0
@@ -28,9 +29,25 @@ BACKLOG_PER_ENGINE = 2
 CLOSE_SECONDS = 20.0
 
 
+class Target(Protocol):
+    """Whoever takes statements: an engine, or the SQL endpoint in front of all of them."""
+
+    def execute(self, statement: Statement) -> object:
+        """Run a statement to its end."""
+        ...
+
+    def probe(self) -> EngineProbe:
+        """Whether it is there."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is held."""
+        ...
+
+
 @dataclass(slots=True)
 class Tally:
-    """What became of the statements meant for one engine."""
+    """What became of the statements meant for one engine, or for the SQL endpoint."""
 
     engine: str
     finished: int = 0
@@ -53,9 +70,9 @@ class Tally:
 
 @dataclass(slots=True)
 class Lane:
-    """One engine with its workers."""
+    """One engine, or the SQL endpoint, with its workers."""
 
-    engine: Engine
+    target: Target
     tally: Tally
     waiting: queue.Queue[Step | None] = field(default_factory=queue.Queue)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -64,10 +81,10 @@ class Lane:
 
 
 class Workload:
-    """A run of a plan on some engines."""
+    """A run of a plan on some engines and, where it is there, the SQL endpoint."""
 
-    def __init__(self, engines: Mapping[str, Engine], say: Callable[[str], None]) -> None:
-        self._lanes = {name: Lane(engine, Tally(name)) for name, engine in engines.items()}
+    def __init__(self, targets: Mapping[str, Target], say: Callable[[str], None]) -> None:
+        self._lanes = {name: Lane(target, Tally(name)) for name, target in targets.items()}
         self._say = say
         self._stop = threading.Event()
 
@@ -119,7 +136,7 @@ class Workload:
         if time.monotonic() < lane.next_probe:
             return False
         lane.next_probe = time.monotonic() + PROBE_EVERY_SECONDS
-        if lane.engine.probe().observed is not ObservedState.HEALTHY:
+        if lane.target.probe().observed is not ObservedState.HEALTHY:
             return False
         lane.tally.is_away = False
         self._say(f"{lane.tally.engine} is back")
@@ -128,7 +145,7 @@ class Workload:
     def _work(self, lane: Lane) -> None:
         while (step := lane.waiting.get()) is not None:
             try:
-                lane.engine.execute(step.statement)
+                lane.target.execute(step.statement)
             except EngineUnavailableError as error:
                 self._away(lane, error)
             except LakehouseError as error:
@@ -165,7 +182,7 @@ class Workload:
         for lane in self._lanes.values():
             for worker in lane.workers:
                 worker.join(max(0.0, deadline - time.monotonic()))
-            lane.engine.close()
+            lane.target.close()
 
     def _report(self, started: float) -> None:
         tallies = "; ".join(str(lane.tally) for lane in self._lanes.values())

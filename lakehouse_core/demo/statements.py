@@ -1,5 +1,8 @@
 """What the demo's personas run, in Trino's words; `:names` vary from run to run.
 
+Each template can be said in the dialect of every engine without doubt: decimals are made DOUBLE
+where engines would round them differently, and the order is total where a limit cuts.
+
 Each template says what its parameters are drawn from. Mistakes are kept apart: they are sent as
 they are, so that the engines' own errors show up in their histories.
 """
@@ -100,7 +103,8 @@ DASHBOARDS: tuple[Template, ...] = (
     ),
     Template(
         "pages",
-        "SELECT page, count(*) AS views, avg(duration_ms) AS mean_ms FROM lake.demo.events "
+        "SELECT page, count(*) AS views, avg(CAST(duration_ms AS DOUBLE)) AS mean_ms "
+        "FROM lake.demo.events "
         "WHERE country = :country AND event_at >= :start AND event_at < :end "
         "GROUP BY page ORDER BY views DESC, page LIMIT 10",
         _last_days(3),
@@ -131,7 +135,8 @@ DASHBOARDS: tuple[Template, ...] = (
     Template(
         "accounts",
         "SELECT country, count(*) AS accounts, sum(balance) AS balance FROM lake.demo.healthy "
-        "WHERE is_active AND opened_on >= :day GROUP BY country ORDER BY balance DESC LIMIT 5",
+        "WHERE is_active AND opened_on >= :day GROUP BY country "
+        "ORDER BY balance DESC, country LIMIT 5",
         _opened,
     ),
     Template(
@@ -159,8 +164,8 @@ QUESTIONS: tuple[Template, ...] = (
     Template(
         "pricing-summary",
         "SELECT l_returnflag, l_linestatus, sum(l_quantity) AS quantity, "
-        "sum(l_extendedprice * (1 - l_discount)) AS price, avg(l_discount) AS discount, "
-        "count(*) AS items FROM lake.tpch.lineitem WHERE l_shipdate <= :end "
+        "sum(l_extendedprice * (1 - l_discount)) AS price, avg(CAST(l_discount AS DOUBLE)) "
+        "AS discount, count(*) AS items FROM lake.tpch.lineitem WHERE l_shipdate <= :end "
         "GROUP BY l_returnflag, l_linestatus ORDER BY l_returnflag, l_linestatus",
         _tpch,
     ),
@@ -171,7 +176,8 @@ QUESTIONS: tuple[Template, ...] = (
         "JOIN lake.tpch.orders o ON c.c_custkey = o.o_custkey "
         "JOIN lake.tpch.lineitem l ON l.l_orderkey = o.o_orderkey "
         "WHERE c.c_mktsegment = :segment AND o.o_orderdate < :start AND l.l_shipdate > :start "
-        "GROUP BY l.l_orderkey, o.o_orderdate ORDER BY revenue DESC, o.o_orderdate LIMIT 10",
+        "GROUP BY l.l_orderkey, o.o_orderdate "
+        "ORDER BY revenue DESC, o.o_orderdate, l.l_orderkey LIMIT 10",
         _tpch,
     ),
     Template(
@@ -188,7 +194,7 @@ QUESTIONS: tuple[Template, ...] = (
         "FROM lake.tpch.customer c JOIN lake.tpch.orders o ON c.c_custkey = o.o_custkey "
         "JOIN lake.tpch.lineitem l ON l.l_orderkey = o.o_orderkey "
         "WHERE o.o_orderdate >= :start AND o.o_orderdate < :month_end AND l.l_returnflag = 'R' "
-        "GROUP BY c.c_custkey, c.c_name ORDER BY lost DESC LIMIT 20",
+        "GROUP BY c.c_custkey, c.c_name ORDER BY lost DESC, c.c_custkey LIMIT 20",
         _returns,
     ),
     Template(
@@ -202,8 +208,8 @@ QUESTIONS: tuple[Template, ...] = (
     ),
     Template(
         "promotion-share",
-        "SELECT 100.00 * sum(CASE WHEN p.p_type LIKE 'PROMO%' "
-        "THEN l.l_extendedprice * (1 - l.l_discount) ELSE 0 END) "
+        "SELECT 100.00 * CAST(sum(CASE WHEN p.p_type LIKE 'PROMO%' "
+        "THEN l.l_extendedprice * (1 - l.l_discount) ELSE 0 END) AS DOUBLE) "
         "/ sum(l.l_extendedprice * (1 - l.l_discount)) AS share "
         "FROM lake.tpch.lineitem l JOIN lake.tpch.part p ON l.l_partkey = p.p_partkey "
         "WHERE l.l_shipdate >= :start AND l.l_shipdate < :month_end",
@@ -215,7 +221,8 @@ QUESTIONS: tuple[Template, ...] = (
         "FROM lake.tpch.orders o JOIN lake.tpch.lineitem l ON o.o_orderkey = l.l_orderkey "
         "WHERE o.o_orderkey IN (SELECT l_orderkey FROM lake.tpch.lineitem "
         "GROUP BY l_orderkey HAVING sum(l_quantity) > :most) "
-        "GROUP BY o.o_orderkey, o.o_totalprice ORDER BY o.o_totalprice DESC LIMIT 10",
+        "GROUP BY o.o_orderkey, o.o_totalprice "
+        "ORDER BY o.o_totalprice DESC, o.o_orderkey LIMIT 10",
         _tpch,
     ),
     Template(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from lakehouse_core.domain.query import EngineId
 
@@ -57,3 +58,18 @@ class EngineProbe:
     latency_ms: float | None = None
     running_queries: int | None = None
     queued_queries: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineRequest:
+    """The state somebody wants an engine to be in; a row of `engine_request`."""
+
+    request_id: str
+    asked_at: datetime
+    engine_id: EngineId
+    configured: str
+    actor: str
+    reason: str | None
+    state: Literal["waiting", "done", "refused"]
+    answered_at: datetime | None = None
+    answer: str | None = None

@@ -84,7 +84,10 @@ class EngineError(LakehouseError):
     Attributes:
         code: the engine's own code of the error, as it names it.
         query_id: the engine's id of the query, when it had one already.
+        position: line and column, from 1, of the place in the statement it is about.
     """
+
+    position: tuple[int, int] | None = None
 
     def __init__(
         self, message: str, *, code: str | None = None, query_id: str | None = None
@@ -120,3 +123,11 @@ class FilterError(Terminal, LakehouseError):
 
 class NotFoundError(Terminal, LakehouseError):
     """Raised when a table, query or engine asked for by name is not in the store."""
+
+
+class EvaluationDataError(Terminal, LakehouseError):
+    """Raised when a file of an offline evaluation is missing or wrong; names column and row."""
+
+
+class ModelUnreadableError(Terminal, LakehouseError):
+    """Raised when a stored routing model is missing, broken or of another version."""

@@ -44,6 +44,9 @@ class StatementKind(StrEnum):
     OTHER = "other"
 
 
+GATEWAY_ERROR = "gateway_error"  # the class of what broke in the gateway itself
+# Classes of failures that say nothing about the engine: the statement's fault, the history's, ours.
+EXCUSED_ERRORS = ("user_error", "user", "history_lost", GATEWAY_ERROR)
 Origin = Literal["real", "simulated"]
 # Who tells about a query: a guess of ours, our gateway, the engine's history, or the engine itself
 # at the moment it happened. The store joins what they say into one row (store/fold.py).

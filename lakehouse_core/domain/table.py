@@ -132,6 +132,10 @@ class TableMetrics:
     amoro_score: int | None = None  # Apache Amoro's health score, 0-100
     largest_partitions: tuple[PartitionMetrics, ...] = ()  # and those with the most files
     lone_small_files: int | None = None  # the only small one of their partition
+    target_file_bytes: int | None = None  # what the table asks for; None: it does not say
+    mergeable_delete_files: int | None = None  # fewer position delete files after a merge
+    ref_snapshot_ids: tuple[int, ...] | None = None  # kept by branches and tags, without current
+    oldest_free_snapshot_at: datetime | None = None  # the oldest that no branch or tag keeps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +152,7 @@ class LakeTable:
     current_snapshot_id: int | None = None
     dropped_at: datetime | None = None
     error: str | None = None  # why it could not be read, if it could not
+    columns: tuple[str, ...] | None = None  # of its current schema, top level only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

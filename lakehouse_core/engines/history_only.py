@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from lakehouse_core.domain.clock import Clock, utc_now
 from lakehouse_core.domain.engine import EngineCapabilities, EngineProbe, ObservedState
@@ -11,7 +11,7 @@ from lakehouse_core.domain.errors import QueryFailedError
 if TYPE_CHECKING:
     from lakehouse_core.config.models import EngineConfig
     from lakehouse_core.domain.query import EngineId
-    from lakehouse_core.engines.base import Result, Statement
+    from lakehouse_core.engines.base import Statement
 
 DETAIL = "history only: its history is read, nothing is sent to it"
 
@@ -30,12 +30,16 @@ class HistoryOnlyAdapter:
         )
         self._clock = clock
 
-    def execute(self, statement: Statement) -> Result:
+    def execute(self, statement: Statement) -> NoReturn:
         """Refuse.
 
         Raises:
             QueryFailedError: always.
         """
+        self.stream(statement)
+
+    def stream(self, statement: Statement) -> NoReturn:
+        """Refuse; as `execute`."""
         del statement
         raise QueryFailedError(
             f"engine {self.engine_id} takes no statements ({DETAIL}); choose another engine"

@@ -13,7 +13,8 @@ from lakehouse_core.domain.query import EngineId
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lakehouse_core.config.models import Config
+    from lakehouse_core.config.models import Config, EngineConfig
+    from lakehouse_core.domain.engine import EngineCapabilities
     from lakehouse_core.engines.base import Engine
 
 
@@ -63,6 +64,37 @@ LOADERS: Mapping[str, Callable[[EngineId, Any, Config], Engine]] = {
     "snowflake": _open_history_only,
     "flink": _open_flink,
 }
+
+
+def _duckdb_capabilities() -> EngineCapabilities:
+    from lakehouse_core.engines.duckdb.adapter import CAPABILITIES  # noqa: PLC0415 as above
+
+    return CAPABILITIES
+
+
+def _spark_capabilities() -> EngineCapabilities:
+    from lakehouse_core.engines.spark.adapter import CAPABILITIES  # noqa: PLC0415 as above
+
+    return CAPABILITIES
+
+
+def _trino_capabilities() -> EngineCapabilities:
+    from lakehouse_core.engines.trino.adapter import CAPABILITIES  # noqa: PLC0415 as above
+
+    return CAPABILITIES
+
+
+_CAPABILITIES: Mapping[str, Callable[[], EngineCapabilities]] = {
+    "duckdb": _duckdb_capabilities,
+    "spark": _spark_capabilities,
+    "trino": _trino_capabilities,
+}
+
+
+def capabilities_of(engine: EngineConfig) -> EngineCapabilities | None:
+    """What an engine of this configuration can do; None: nothing is sent to it."""
+    known = _CAPABILITIES.get(engine.type)
+    return known() if known else None
 
 
 def open_engine(engine_id: str, config: Config) -> Engine:

@@ -9,23 +9,26 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from lakehouse_core.bootstrap import open_intakes, open_store
+from lakehouse_core.bootstrap import open_intakes, open_sql_port, open_store
 from lakehouse_core.config import load_config
 from lakehouse_core.config.secrets import resolve_secret
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.errors import LakehouseError
 from lakehouse_core.gateway.app import Admin, create_app
+from lakehouse_core.gateway.costs import CostCounters
 from lakehouse_core.gateway.desk import Desk
 from lakehouse_core.gateway.facts import FactsCache, read_facts
 from lakehouse_core.gateway.ingest import Ingest
 from lakehouse_core.gateway.keeping import NewsOnly, SpoolKeeper
 from lakehouse_core.store.spool import Spool
+from lakehouse_core.views.groups import rules_of
 
 if TYPE_CHECKING:
     from lakehouse_core.config.models import Config
+    from lakehouse_core.store.port import TelemetryStore
 
 # Tables whose rows come along with every event of a template.
-BY_TEMPLATE = ("query_template", "column_usage", "column_literal")
+BY_TEMPLATE = ("query_template", "template_table", "column_usage", "column_literal")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,7 +39,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         config = load_config(chosen.config).config
         store = open_store(config, "reader")
-        ingest = open_ingest(config)
+        ingest = open_ingest(config, store)
+        sql = None
+        if config.gateway.sql.enabled:
+            sql = open_sql_port(config, store, lambda: load_config(chosen.config).config)
     except LakehouseError as error:
         sys.stderr.write(f"gateway: {error}\n")
         return 2
@@ -45,6 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
         engines=tuple(name for name, engine in config.engines.items() if engine.enabled),
         probe_every=config.agents.probe_every,
         ingest=ingest,
+        sql=sql,
+        costs=CostCounters(store, rules_of(config), utc_now),
     )
     try:
         uvicorn.run(
@@ -61,13 +69,13 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def open_ingest(config: Config) -> Ingest:
+def open_ingest(config: Config, store: TelemetryStore) -> Ingest:
     """What takes the events that engines push.
 
     Raises:
         ConfigError: the token is missing.
     """
-    intakes = open_intakes(config)
+    intakes = open_intakes(config, store)
     memory = config.gateway.ingest_memory
     keep = SpoolKeeper(Spool(config.store.spool))
     return Ingest(

@@ -12,6 +12,8 @@ from collections import Counter, deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import structlog
+
 from lakehouse_core.domain.errors import StoreError, StoreUnavailableError
 from lakehouse_core.gateway.intake import Delivery, Intake, Mapped, Verdict
 from lakehouse_core.store.batch import conform
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+_log = structlog.get_logger(__name__)
 GROUP_DELIVERIES = 5_000
 GROUP_BYTES = 64 * 2**20
 ANSWER_SECONDS = 30.0
@@ -96,6 +99,10 @@ class Desk:
                 except StoreError as error:
                     self.counts["unavailable"] += len(group)
                     _answer(group, [error] * len(group))
+                except Exception as error:  # noqa: BLE001 the senders must hear of it
+                    _log.error("deliveries not written", deliveries=len(group), exc_info=error)
+                    self.counts["unavailable"] += len(group)
+                    _answer(group, [StoreError("it was not written; see the log")] * len(group))
                 else:
                     self._count(verdicts)
                     _answer(group, verdicts)
@@ -113,16 +120,26 @@ class Desk:
         return group
 
     def _write(self, deliveries: Sequence[Delivery]) -> Sequence[Verdict]:
-        mapped = self._intake.map(deliveries)
-        misfit = _misfit(mapped)
-        if misfit is not None:
+        try:
+            mapped = self._mapped(deliveries)
+        except Exception as error:  # noqa: BLE001 one that cannot be written stops no other
             if len(deliveries) == 1:
-                return [Verdict(refusal=misfit)]
-            # One of them spoils the batch of all: each for itself then.
-            return [verdict for one in deliveries for verdict in self._write([one])]
+                return [_refusal(error)]
+            # One of them spoils the batch of all.
+            half = len(deliveries) // 2
+            return [*self._write(deliveries[:half]), *self._write(deliveries[half:])]
         for table, rows in mapped.rows.items():
             self._keep(table, rows)
         return mapped.verdicts
+
+    def _mapped(self, deliveries: Sequence[Delivery]) -> Mapped:
+        """The rows of deliveries; raises when they fit no table."""
+        mapped = self._intake.map(deliveries)
+        if len(mapped.verdicts) != len(deliveries):
+            raise ValueError(f"{len(deliveries)} deliveries, {len(mapped.verdicts)} verdicts")
+        for table, rows in mapped.rows.items():
+            conform(table, rows)
+        return mapped
 
     def _count(self, verdicts: Sequence[Verdict]) -> None:
         for verdict in verdicts:
@@ -155,13 +172,11 @@ class _Share:
         self.held += size
 
 
-def _misfit(mapped: Mapped) -> str | None:
-    try:
-        for table, rows in mapped.rows.items():
-            conform(table, rows)
-    except StoreError as error:
-        return str(error)
-    return None
+def _refusal(error: Exception) -> Verdict:
+    if isinstance(error, StoreError):
+        return Verdict(refusal=str(error))
+    _log.error("delivery not understood", error=f"{type(error).__name__}: {error}")
+    return Verdict(refusal=f"no rows can be made of it ({type(error).__name__}); see the log")
 
 
 def _answer(

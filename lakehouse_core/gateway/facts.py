@@ -37,6 +37,10 @@ SELECT substr(agent, 9) AS collector,
   max(started_at) FILTER (outcome IN ('ok', 'partial')) AS succeeded_at
 FROM agent_run WHERE starts_with(agent, 'collect:') GROUP BY agent ORDER BY agent
 """
+REGRET_SQL = """
+SELECT measure, baseline, actual / total - 1 AS ratio,
+  compared_runs / nullif(runs, 0) AS evidence FROM route_regret WHERE total > 0 ORDER BY ALL
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,8 @@ class Facts:
     observed: dict[str, str] = field(default_factory=dict)
     queries: dict[tuple[str, str], int] = field(default_factory=dict)
     collected_at: dict[str, datetime] = field(default_factory=dict)
+    regret: dict[tuple[str, str], float] = field(default_factory=dict)  # by measure and baseline
+    evidence: dict[str, float] = field(default_factory=dict)  # by measure
 
     @property
     def store_up(self) -> bool:
@@ -72,6 +78,7 @@ def read_facts(store: TelemetryStore, clock: Clock) -> Facts:
         probes = store.read(PROBES_SQL).to_pylist()
         queries = store.read(QUERIES_SQL).to_pylist()
         collectors = store.read(COLLECTORS_SQL).to_pylist()
+        regret = store.read(REGRET_SQL).to_pylist()
     except StoreError as error:
         return Facts(read_at=read_at, error=str(error))
     return Facts(
@@ -86,6 +93,8 @@ def read_facts(store: TelemetryStore, clock: Clock) -> Facts:
         collected_at={
             row["collector"]: row["succeeded_at"] for row in collectors if row["succeeded_at"]
         },
+        regret={(row["measure"], row["baseline"]): row["ratio"] for row in regret},
+        evidence={row["measure"]: row["evidence"] for row in regret},
     )
 
 

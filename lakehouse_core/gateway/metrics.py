@@ -13,7 +13,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from prometheus_client import Metric
 
@@ -98,6 +98,26 @@ class FactsCollector(Collector):
         for collector, at in facts.collected_at.items():
             lag.add_metric([collector], (facts.read_at - at).total_seconds())
         yield lag
+        yield from _regret(facts)
+
+
+def _regret(facts: Facts) -> Iterator[Metric]:
+    regret = GaugeMetricFamily(
+        "lakehouse_routing_regret_ratio",
+        "Spent above a baseline in the last 7 days, as a ratio of it; measured templates only.",
+        labels=["measure", "baseline"],
+    )
+    for (measure, baseline), ratio in facts.regret.items():
+        regret.add_metric([measure, baseline], ratio)
+    yield regret
+    evidence = GaugeMetricFamily(
+        "lakehouse_routing_evidence_ratio",
+        "Share of the reads of the last 7 days that at least two engines have measured.",
+        labels=["measure"],
+    )
+    for measure, share in facts.evidence.items():
+        evidence.add_metric([measure], share)
+    yield evidence
 
 
 def render(
@@ -105,11 +125,13 @@ def render(
     steady: Steady,
     accept: str,
     ingested: Mapping[tuple[str, str], int] = MappingProxyType({}),
+    more: Sequence[Collector] = (),
 ) -> tuple[bytes, str]:
     """The metrics in the format the scraper asked for, and its content type."""
     # Without the store there are no counts: leaving them out says "unknown", zero would lie.
     queries = steady.update(facts.queries) if facts.store_up else {}
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(FactsCollector(facts, queries, ingested))
+    for collector in (FactsCollector(facts, queries, ingested), *more):
+        registry.register(collector)
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type

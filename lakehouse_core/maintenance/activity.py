@@ -27,25 +27,34 @@ WRITING = ("insert", "update", "delete", "merge", "create", "call")
 CHECKPOINT = "flink.max-committed-checkpoint-id"
 FLINK_JOB = "flink.job-id"
 
+# A Flink job is told by its commits, not by a query that never ends.
+_NO_STREAM = """NOT EXISTS (SELECT 1 FROM flink_job f
+                  WHERE f.engine_id = q.engine_id AND f.job_id = q.query_id)"""
 # Queries that nobody has seen end, which read or write the table, or of which nobody knows what
-# they touch. A Flink job is told by its commits, not by a query that never ends.
-RUNNING_SQL = """
+# they touch.
+RUNNING_SQL = f"""
 SELECT engine_id, query_id, statement_kind, coalesce(started_at, submitted_at) AS started_at,
   coalesce(snapshot_ids, []) AS snapshot_ids
 FROM query_event q
 WHERE status IN ('queued', 'running') AND origin = 'real'
   AND submitted_at >= $since::TIMESTAMPTZ
-  AND NOT EXISTS (SELECT 1 FROM flink_job f
-                  WHERE f.engine_id = q.engine_id AND f.job_id = q.query_id)
+  AND {_NO_STREAM}
   AND (template_id IS NULL OR template_id IN (
     SELECT template_id FROM column_usage WHERE table_name = $table::VARCHAR
     UNION SELECT template_id FROM template_table WHERE table_name = $table::VARCHAR))
-"""
-LONGEST_SQL = """
+"""  # noqa: S608 a constant
+LONGEST_SQL = f"""
 SELECT max(elapsed_ms) AS query_ms,
   max(elapsed_ms) FILTER (WHERE statement_kind IN ('insert', 'update', 'delete', 'merge', 'create'))
     AS write_ms
-FROM query_event WHERE origin = 'real' AND submitted_at >= $since::TIMESTAMPTZ
+FROM query_event q
+WHERE origin = 'real' AND submitted_at >= $since::TIMESTAMPTZ AND {_NO_STREAM}
+"""  # noqa: S608 a constant
+# Flink jobs that have not ended, as far as anybody said.
+FLINK_SQL = """
+SELECT job_id FROM flink_job
+WHERE seen_at >= $since::TIMESTAMPTZ
+  AND state NOT IN ('FINISHED', 'CANCELED', 'FAILED', 'SUSPENDED')
 """
 EARLIER_SQL = """
 SELECT state, dedupe_key, started_at, ended_at, result_snapshot_id,
@@ -104,12 +113,18 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """All of it, at one moment."""
+    """All of it, at one moment.
+
+    Attributes:
+        streams: writers with a rhythm that they keep.
+        unended: the same and, beside them, Flink jobs that run and have fallen silent.
+    """
 
     running: tuple[RunningQuery, ...] = ()
     longest_query: timedelta = timedelta(0)
     longest_write: timedelta = timedelta(0)
     streams: tuple[Stream, ...] = ()
+    unended: tuple[Stream, ...] = ()
     earlier: tuple[Earlier, ...] = ()
 
 
@@ -127,17 +142,26 @@ def read_activity(store: TelemetryStore, look: Look, action_id: str) -> Activity
     )
     longest = store.read(LONGEST_SQL, since=look.at - timedelta(days=90)).to_pylist()[0]
     earlier = store.read(EARLIER_SQL, table=table_id, action=action_id).to_pylist()
+    jobs = store.read(FLINK_SQL, since=since).column("job_id").to_pylist()
+    running_jobs = {_flink_writer(one) for one in jobs}
+    rhythms = rhythms_of(look.metadata.history)
     return Activity(
         running=running,
         longest_query=timedelta(milliseconds=longest["query_ms"] or 0),
         longest_write=timedelta(milliseconds=longest["write_ms"] or 0),
         streams=streams_of(look.metadata.history, look.at),
+        unended=tuple(one for one in rhythms if one.is_live(look.at) or one.writer in running_jobs),
         earlier=tuple(Earlier(**row) for row in earlier),
     )
 
 
 def streams_of(history: Sequence[Snapshot], now: datetime) -> tuple[Stream, ...]:
     """Writers with a rhythm, from the table's history, newest first; those that still go on."""
+    return tuple(one for one in rhythms_of(history) if one.is_live(now))
+
+
+def rhythms_of(history: Sequence[Snapshot]) -> tuple[Stream, ...]:
+    """Writers with a rhythm, from the table's history, newest first."""
     times: dict[str, list[datetime]] = {}
     for snapshot in history:
         writer = _writer(snapshot)
@@ -149,9 +173,7 @@ def streams_of(history: Sequence[Snapshot], now: datetime) -> tuple[Stream, ...]
         if len(moments) < LEAST_COMMITS:
             continue
         every = timedelta(seconds=max(1.0, median(gap.total_seconds() for gap in gaps)))
-        stream = Stream(writer=writer, last_at=moments[0], every=every)
-        if stream.is_live(now):
-            found.append(stream)
+        found.append(Stream(writer=writer, last_at=moments[0], every=every))
     return tuple(found)
 
 
@@ -179,4 +201,8 @@ def _writer(snapshot: Snapshot) -> str | None:
     if snapshot.summary.get("operation") == "replace":
         return None
     job = snapshot.summary.get(FLINK_JOB)
-    return f"flink job {job}" if job else snapshot.summary.get("app-id")
+    return _flink_writer(job) if job else snapshot.summary.get("app-id")
+
+
+def _flink_writer(job_id: str) -> str:
+    return f"flink job {job_id}"

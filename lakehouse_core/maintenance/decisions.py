@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lakehouse_core.domain.maintenance import DESTRUCTIVE, NEXT, State
-from lakehouse_core.maintenance.difference import figures_of, material_difference
+from lakehouse_core.maintenance.difference import figures_of, is_material, material_difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,6 +27,8 @@ LONGEST_SNOOZE = timedelta(days=90)
 # A wish nobody answered for so long was made about another state of things.
 LONGEST_WAIT = timedelta(minutes=10)
 CLOCK_TOLERANCE = timedelta(minutes=1)
+# So many times the difference that makes a proposal anew makes an approval void.
+MUCH = 5
 _TARGETS = {
     "approve": State.APPROVED,
     "reject": State.REJECTED,
@@ -55,6 +57,20 @@ class Circumstances:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StartCircumstances:
+    """What an approval is judged by when its turn comes, from a fresh look at the table.
+
+    Attributes:
+        rewritten_at: when somebody else last replaced files of the table.
+    """
+
+    now: datetime
+    settings: MaintenanceConfig
+    metrics: TableMetrics
+    rewritten_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What comes of a wish.
 
@@ -73,9 +89,28 @@ class Verdict:
     is_stop: bool = False
 
 
+class Proposal(Protocol):
+    """What is decided about: an action of maintenance, or a trial of routing."""
+
+    @property
+    def plan_hash(self) -> str:
+        """Of what is approved."""
+
+    @property
+    def updated_at(self) -> datetime:
+        """When it last changed."""
+
+
+def why_not_taken(proposal: Proposal, wish: DecisionRequest, now: datetime) -> str | None:
+    """Why a wish is refused whatever it is about; None: it may be granted."""
+    return next((text for rule in _OF_ALL if (text := rule(proposal, wish, now))), None)
+
+
 def decide(action: Action, wish: DecisionRequest, around: Circumstances) -> Verdict:
     """What comes of a wish about an action."""
-    refusal = next((text for rule in _RULES if (text := rule(action, wish, around))), None)
+    refusal = why_not_taken(action, wish, around.now) or next(
+        (text for rule in _RULES if (text := rule(action, wish, around))), None
+    )
     if refusal is not None:
         return _refused(refusal)
     if wish.verb == "cancel" and action.state is State.RUNNING:
@@ -103,6 +138,35 @@ def why_void(action: Action, around: Circumstances) -> str | None:
     if now - action.evidence_at > around.settings.expires_after:
         return f"its evidence is of {action.evidence_at.isoformat()} and too old"
     return _another_table(action, around.table) or _another_state(action, around)
+
+
+def why_void_now(action: Action, around: StartCircumstances) -> str | None:
+    """Why an approval does not hold any more when its turn comes; None: it does.
+
+    Not all that voids a proposal voids an approval: a table that goes on being written has more to
+    cure, and is what the approval is about. It is void when somebody else has done the work, when
+    much of what it was for is gone, or when the table is so much larger that it costs far more.
+    """
+    now, settings = around.now, around.settings
+    if now - action.evidence_at > settings.expires_after:
+        return f"Its evidence is of {action.evidence_at.isoformat()} and too old: it is asked anew"
+    if action.kind in DESTRUCTIVE or action.attempts:
+        return None  # what is deleted is chosen by rules of its own; a retry meets its own work
+    since = around.rewritten_at
+    if since is not None and since > action.evidence_at:
+        return f"Files of the table were rewritten by somebody else {since.isoformat()}"
+    share, figures = MUCH * settings.min_difference, figures_of(around.metrics)
+    for change in action.predicted:
+        found = figures.get(change.name)
+        if found is None or change.before is None:
+            continue
+        is_worse = found < change.before or change.name == "total_bytes"
+        if is_worse and is_material(change.name, change.before, found, share):
+            return (
+                f"The table is another one than was approved: {change.name.replace('_', ' ')} "
+                f"{change.before:,.0f} then, {found:,.0f} now"
+            )
+    return None
 
 
 def _another_table(action: Action, table: LakeTable | None) -> str | None:
@@ -140,10 +204,10 @@ def _is_open(action: Action, wish: DecisionRequest) -> bool:
 def is_reserved(actor: str) -> bool:
     """Whether a name is nobody's, or one that Lakehelm signs with itself."""
     name = actor.strip().casefold()
-    return not name or name == PROPOSER or name.startswith(POLICY_PREFIX)
+    return not name or name.partition(":")[0] == PROPOSER or name.startswith(POLICY_PREFIX)
 
 
-def _actor_is_somebody(_: Action, wish: DecisionRequest, __: Circumstances) -> str | None:
+def _actor_is_somebody(_: Proposal, wish: DecisionRequest, __: datetime) -> str | None:
     if not wish.actor.strip():
         return "Nobody signed it: a decision has a name under it"
     if is_reserved(wish.actor):
@@ -151,15 +215,14 @@ def _actor_is_somebody(_: Action, wish: DecisionRequest, __: Circumstances) -> s
     return None
 
 
-def _plan_was_seen(action: Action, wish: DecisionRequest, _: Circumstances) -> str | None:
-    if wish.plan_hash == action.plan_hash:
+def _plan_was_seen(proposal: Proposal, wish: DecisionRequest, _: datetime) -> str | None:
+    if wish.plan_hash == proposal.plan_hash:
         return None
     return "The plan is not the one you have seen: look at it again and decide anew"
 
 
-def _times_make_sense(action: Action, wish: DecisionRequest, around: Circumstances) -> str | None:
-    now = around.now
-    if wish.asked_at > now + CLOCK_TOLERANCE or action.updated_at > now + CLOCK_TOLERANCE:
+def _times_make_sense(proposal: Proposal, wish: DecisionRequest, now: datetime) -> str | None:
+    if max(wish.asked_at, proposal.updated_at) > now + CLOCK_TOLERANCE:
         return "The clock of this machine was set back: decide again when it is right"
     if now - wish.asked_at > LONGEST_WAIT:
         return f"It was asked {wish.asked_at.isoformat()}, too long ago: ask again"
@@ -181,29 +244,31 @@ def _confirmed(action: Action, wish: DecisionRequest, _: Circumstances) -> str |
     return f"It deletes files for good: confirm it by typing the table's name, {action.table_id}"
 
 
-def _has_reason(_: Action, wish: DecisionRequest, __: Circumstances) -> str | None:
+def _has_reason(_: Proposal, wish: DecisionRequest, __: datetime) -> str | None:
     if wish.verb == "reject" and not (wish.reason or "").strip():
         return "A rejection needs its reason: it is kept, and the proposal is not made again"
     return None
 
 
-def _snooze_ends(_: Action, wish: DecisionRequest, around: Circumstances) -> str | None:
+def _snooze_ends(_: Proposal, wish: DecisionRequest, now: datetime) -> str | None:
     if wish.verb != "snooze" or wish.until is None:
         return None
-    if not around.now < wish.until <= around.now + LONGEST_SNOOZE:
+    if not now < wish.until <= now + LONGEST_SNOOZE:
         return f"A proposal sleeps until a time to come, at most {LONGEST_SNOOZE.days} days ahead"
     return None
 
 
-_RULES: tuple[Callable[[Action, DecisionRequest, Circumstances], str | None], ...] = (
+_OF_ALL: tuple[Callable[[Proposal, DecisionRequest, datetime], str | None], ...] = (
     _actor_is_somebody,
     _times_make_sense,
-    _state_allows,
     _plan_was_seen,
-    _eyes_are_four,
-    _confirmed,
     _has_reason,
     _snooze_ends,
+)
+_RULES: tuple[Callable[[Action, DecisionRequest, Circumstances], str | None], ...] = (
+    _state_allows,
+    _eyes_are_four,
+    _confirmed,
 )
 
 

@@ -83,7 +83,7 @@ class Maintainer:
         self._around = around
         self._clock = around.clock
         self._ledger = Ledger(store, around.clock)
-        self._leases = TableLeases(store, around.clock, config.maintenance.lease)
+        self._leases = TableLeases(store, around.clock, config.maintenance.lease, config.home)
         self._queue = Queue(store)
         self._lookout = Lookout(config, around.clock)
         self._settlement = Settlement(config, store, self._ledger, self._lookout, around.clock)
@@ -185,8 +185,7 @@ class Maintainer:
             action=running,
             lease=lease,
             guards=cleared.guards,
-            figures=cleared.figures,
-            refs=cleared.refs,
+            before=cleared.before,
         )
 
     def _follow(self, folder: RunFolder, batch: Sequence[Ready]) -> JobEnd:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.domain.maintenance import plan_to_json
 from lakehouse_core.domain.table import TableName
+from lakehouse_core.maintenance.before import Before
+from lakehouse_core.maintenance.lease import lease_file
 from lakehouse_core.runtime.leftover import RUN_VARIABLE
 from lakehouse_core.runtime.spark_job import (
     LONG_JVM,
@@ -41,18 +43,12 @@ VERIFIED_BYTES = 2 * 2**30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """An action that may run now.
-
-    Attributes:
-        figures: of the table before, name → number.
-        refs: branches and tags before, with their snapshots.
-    """
+    """An action that may run now."""
 
     action: Action
     lease: TableLease
     guards: Guards
-    figures: dict[str, float]
-    refs: dict[str, int]
+    before: Before
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +80,12 @@ class RunFolder:
     def remember(self, batch: Sequence[Ready]) -> None:
         """Keep what the tables were like before."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        before = {one.action.action_id: {"figures": one.figures, "refs": one.refs} for one in batch}
+        before = {one.action.action_id: one.before.to_json() for one in batch}
         (self.folder / "before.json").write_text(json.dumps(before), encoding="utf-8")
 
-    def before(self, action_id: str) -> tuple[dict[str, float], dict[str, int]]:
-        """Figures and refs of an action's table before; empty when they were not kept."""
-        kept = _read(self.folder / "before.json").get(action_id, {})
-        return kept.get("figures", {}), kept.get("refs", {})
+    def before(self, action_id: str) -> Before:
+        """An action's table before; empty when it was not kept."""
+        return Before.from_json(_read(self.folder / "before.json").get(action_id, {}))
 
     def report(self) -> dict[str, dict[str, Any]]:
         """What the job has said of each action so far, by action id."""
@@ -121,7 +116,7 @@ def plan_document(
         "catalog": TableName.parse(batch[0].action.table_id).catalog,
         "conf": session_conf(config, machine, {"spark.driver.extraJavaOptions": LONG_JVM}),
         "stop_file": str(folder.stop_file),
-        "actions": [_request(one) for one in batch],
+        "actions": [_request(config.home, one) for one in batch],
         **where_it_runs(config),
     }
 
@@ -163,11 +158,12 @@ def forget_old_runs(home: Path) -> None:
                 old.unlink(missing_ok=True)
 
 
-def _request(ready: Ready) -> dict[str, Any]:
+def _request(home: Path, ready: Ready) -> dict[str, Any]:
     return {
         "action_id": ready.action.action_id,
         "operation_id": ready.action.operation_id,
         "lease_token": ready.lease.token,
+        "lease_file": str(lease_file(home, ready.action.table_id)),
         "plan": plan_to_json(ready.action.plan),
         "guards": ready.guards.to_json(),
         "verify": {"partitions": VERIFIED_PARTITIONS, "max_bytes": VERIFIED_BYTES},

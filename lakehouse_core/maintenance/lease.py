@@ -1,14 +1,19 @@
 """Who may change a table now: one holder at a time, told from an older one by a growing token.
 
 A lease ends when it is released or when its holder was silent for too long. Whoever comes next gets
-a greater token; the token is in the summary of every snapshot the holder makes, and what has an
-older one is refused.
+a greater token; the token is in the summary of every snapshot the holder makes. The lease in force
+is also told in a file per table: a job, which cannot ask the store, reads it right before it
+commits, and what has an older token or a lease that ran out is refused.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import structlog
 
 from lakehouse_core.domain.errors import MaintenanceError, Transient
 from lakehouse_core.domain.maintenance import TableLease
@@ -17,6 +22,7 @@ from lakehouse_core.store.rows import to_arrow
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
+    from pathlib import Path
 
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.owner import OwnerStore
@@ -27,6 +33,7 @@ SELECT * FROM table_lease WHERE table_id = $table::VARCHAR ORDER BY token DESC L
 HELD_SQL = """
 SELECT * FROM table_lease QUALIFY row_number() OVER (PARTITION BY table_id ORDER BY token DESC) = 1
 """
+_log = structlog.get_logger(__name__)
 
 
 class LeaseHeldError(Transient, MaintenanceError):
@@ -38,12 +45,20 @@ class LeaseLostError(MaintenanceError):
 
 
 class TableLeases:
-    """The leases of all tables, in the store of the agents process."""
+    """The leases of all tables, in the store of the agents process.
 
-    def __init__(self, store: OwnerStore, clock: Clock, length: timedelta) -> None:
+    Args:
+        store: keeps them.
+        clock: what the time is.
+        length: of a lease that is not renewed.
+        home: where the files are that tell them, see `lease_file`.
+    """
+
+    def __init__(self, store: OwnerStore, clock: Clock, length: timedelta, home: Path) -> None:
         self._store = store
         self._clock = clock
         self._length = length
+        self._home = home
 
     def acquire(self, table_id: str, *, holder: str, action_id: str) -> TableLease:
         """Take the table, also from a holder whose time is over.
@@ -119,8 +134,32 @@ class TableLeases:
 
     def _write(self, lease: TableLease) -> None:
         self._store.upsert("table_lease", to_arrow("table_lease", [lease]))
+        try:
+            _tell(lease_file(self._home, lease.table_id), lease)
+        except OSError as error:
+            # A job that reads an older lease commits nothing: late is safe.
+            _log.error("lease.not_told", table=lease.table_id, detail=str(error))
 
 
 def is_held(lease: TableLease, now: datetime) -> bool:
     """Whether the lease holds at a moment; at its very end it does not."""
     return lease.released_at is None and now < lease.expires_at
+
+
+def lease_file(home: Path, table_id: str) -> Path:
+    """Where the lease of a table that is in force is told; names of tables may be anything."""
+    return home / "run" / "leases" / f"{hashlib.sha256(table_id.encode()).hexdigest()[:32]}.json"
+
+
+def _tell(file: Path, lease: TableLease) -> None:
+    """Write the file; it appears whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    document = {
+        "table_id": lease.table_id,
+        "token": lease.token,
+        "expires_at": lease.expires_at.isoformat(),
+        "released_at": lease.released_at.isoformat() if lease.released_at else None,
+    }
+    partial = file.with_suffix(".partial")
+    partial.write_text(json.dumps(document), encoding="utf-8")
+    partial.replace(file)

@@ -11,12 +11,14 @@ from lakehouse_core.catalog.loader import open_catalog
 from lakehouse_core.catalog.measure import measure
 from lakehouse_core.catalog.metadata import read_metadata
 from lakehouse_core.catalog.reader import TableReader
+from lakehouse_core.catalog.rollback import roll_back
 from lakehouse_core.domain.errors import CatalogError, MetadataUnreadableError, TableGoneError
 from lakehouse_core.domain.table import TableName
 from lakehouse_core.health import thresholds_for
+from lakehouse_core.maintenance.replan import columns_of, planned
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from lakehouse_core.catalog.contents import WrittenPartition
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from lakehouse_core.config.models import Config
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.domain.table import TableMetrics
+    from lakehouse_core.maintenance.replan import Read
 
 # Where a table may keep files beside its own folder.
 _FOLDER_PROPERTIES = ("write.data.path", "write.metadata.path", "write.object-storage.path")
@@ -112,6 +115,26 @@ class Lookout:
             MetadataUnreadableError: a manifest is missing or broken; names it.
         """
         return written_partitions(self._avro, look.metadata, snapshot_ids) if snapshot_ids else []
+
+    def planned(self, look: Look, reads: Sequence[Read]) -> dict[str, float]:
+        """Files and bytes that readers of a table plan at this look; see `replan`.
+
+        Raises:
+            MetadataUnreadableError: a manifest is missing or broken; names it.
+        """
+        if not reads:
+            return {}
+        reader = self._reader(TableName.parse(look.reading.table_id).catalog)
+        return planned(reader.bounds(look.reading, columns_of(reads)), reads)
+
+    def roll_back(self, table_id: str, *, head: int, to: int) -> bool:
+        """Make an earlier snapshot the current one; False when `head` is not current any more.
+
+        Raises:
+            CatalogError: the catalog does not answer, or refuses it; says why.
+        """
+        name = TableName.parse(table_id)
+        return roll_back(self._catalog(name.catalog), name, head=head, to=to)
 
     def folders(self) -> dict[str, tuple[str, ...]]:
         """Every table of every catalog, and the folders it keeps files in.

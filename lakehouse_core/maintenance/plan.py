@@ -54,6 +54,10 @@ PRECONDITIONS: Mapping[Kind, tuple[str, ...]] = {
 # A file below this share of the target is put together with others; Iceberg's own share.
 SMALL_SHARE = 0.75
 LEAST_INPUT_FILES = 2
+# Compaction leaves large files alone. Without this Iceberg takes files over 180 % of the target
+# too and cuts them up. How large new files become does not hang on it: a new file is made of as
+# much input as the target, and our own writer has its own limit (spark_jobs/maintenance/groups.py).
+NO_FILE_IS_TOO_LARGE = {"max-file-size-bytes": str(2**40)}
 
 
 def build_plan(
@@ -72,8 +76,10 @@ def build_plan(
         metrics: its structure at the snapshot the plan is of.
         config: ages, sizes and numbers that are kept.
         parameters: `columns` of an order (names, or maps of column, direction and nulls);
+            `primary` columns (names) that rows are ordered by before a Hilbert curve;
             `target_file_bytes`; `where` (a predicate) or `partitions` (maps of field → value) of
-            a rewrite; `older_than` and `retain_last` of an expiry; `input_bytes` and
+            a rewrite; `batches` of an order: lists of such partitions, one commit each;
+            `older_than` and `retain_last` of an expiry; `input_bytes` and
             `input_files` when the caller has counted what the metrics only bound.
 
     Raises:
@@ -141,7 +147,7 @@ class _Draft:
     def _compact(self) -> tuple[tuple[Stage, ...], int]:
         metrics = self._metrics
         target = self._target()
-        options = self._rewrite_options(target)
+        options = self._rewrite_options(target) | NO_FILE_IS_TOO_LARGE
         strategy = "sort" if metrics.sort_order else "binpack"
         if metrics.delete_files:
             options |= {"delete-file-threshold": "1", "remove-dangling-deletes": "true"}
@@ -160,7 +166,8 @@ class _Draft:
 
     def _curve(self) -> tuple[tuple[Stage, ...], int]:
         names = ", ".join(identifier(str(one["column"])) for one in self._columns())
-        return self._whole(f"{self._kind.value}({names})", ())
+        first = "".join(f"{identifier(one)}, " for one in self._parameters.get("primary", ()))
+        return self._whole(f"{first}{self._kind.value}({names})", ())
 
     def _whole(self, order: str, before: tuple[Stage, ...]) -> tuple[tuple[Stage, ...], int]:
         target = self._target()
@@ -175,8 +182,24 @@ class _Draft:
             "options": options,
         }
         estimate = _rewrite_estimate(self._metrics, files, size, target)
+        batches = self._parameters.get("batches")
+        if batches:
+            return (*before, *self._parts(arguments, batches, estimate)), size
         stage = self._rewrite("rewrite in order", "rewrite_data_files", arguments, estimate)
         return (*before, stage), size
+
+    def _parts(
+        self, arguments: dict[str, Any], batches: Sequence[Any], estimate: dict[str, float]
+    ) -> list[Stage]:
+        """A stage, and with it a commit, per batch of partitions: what is done stays done."""
+        count = len(batches)
+        share = {name: value / count for name, value in estimate.items()}
+        return [
+            self._of_partitions(
+                self._stage(f"part {n} of {count}", "rewrite_data_files", arguments, share), batch
+            )
+            for n, batch in enumerate(batches, 1)
+        ]
 
     def _set_order(self) -> tuple[tuple[Stage, ...], int]:
         return (self._order_stage(_linear_order(self._columns())),), 0
@@ -244,16 +267,18 @@ class _Draft:
         if where is not None:
             arguments = arguments | {"where": str(where)}
         stage = self._stage(name, procedure, arguments, estimate)
-        if partitions is None:
-            return stage
+        return stage if partitions is None else self._of_partitions(stage, partitions)
+
+    @staticmethod
+    def _of_partitions(stage: Stage, partitions: Iterable[Mapping[str, Any]]) -> Stage:
         # Iceberg's procedure has no such argument: a partition of any transform is told by value.
         chosen = [dict(one) for one in partitions]
         return Stage(
             name=stage.name,
             procedure=stage.procedure,
-            arguments=arguments | {"partitions": chosen},
+            arguments=stage.arguments | {"partitions": chosen},
             call=f"{stage.call} -- of partitions {json.dumps(chosen, ensure_ascii=True)}",
-            estimate=estimate,
+            estimate=stage.estimate,
         )
 
     def _stage(
@@ -276,7 +301,8 @@ class _Draft:
         }
 
     def _target(self) -> int:
-        return int(self._parameters.get("target_file_bytes", self._limits.target_file_bytes))
+        usual = self._metrics.target_file_bytes or self._limits.target_file_bytes
+        return int(self._parameters.get("target_file_bytes", usual))
 
     def _input(self, bound: tuple[int, int]) -> tuple[int, int]:
         files = int(self._parameters.get("input_files", bound[0]))
@@ -309,12 +335,12 @@ class _Draft:
 
 _COUNTED = frozenset({"input_bytes", "input_files"})
 _SCOPE = frozenset({"where", "partitions", *_COUNTED})
-_LAYOUT = frozenset({"columns", "target_file_bytes", *_SCOPE})
+_LAYOUT = frozenset({"columns", "target_file_bytes", "batches", *_SCOPE})
 PARAMETERS: Mapping[Kind, frozenset[str]] = {
     Kind.COMPACT: frozenset({"target_file_bytes", *_SCOPE}),
     Kind.SORT: _LAYOUT,
     Kind.ZORDER: _LAYOUT,
-    Kind.HILBERT: _LAYOUT,
+    Kind.HILBERT: _LAYOUT | {"primary"},
     Kind.SET_SORT_ORDER: frozenset({"columns"}),
     Kind.EXPIRE_SNAPSHOTS: frozenset({"older_than", "retain_last"}),
     Kind.REMOVE_ORPHANS: frozenset({"older_than"}),

@@ -6,7 +6,7 @@ pattern for kinds. A table on which an action failed waits for a human.
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,15 @@ def is_open(window: str | None, now: datetime) -> bool:
     moment = now.astimezone(UTC)
     minute = moment.hour * 60 + moment.minute
     return (minute - start) % _MINUTES < ((end - start) % _MINUTES or _MINUTES)
+
+
+def opens_at(window: str | None, now: datetime) -> datetime:
+    """When a window opens next; now, when it is open."""
+    if window is None or is_open(window, now):
+        return now
+    start = _minute(window.split("-")[0])
+    moment = now.astimezone(UTC).replace(second=0, microsecond=0)
+    return moment + timedelta(minutes=(start - moment.hour * 60 - moment.minute) % _MINUTES)
 
 
 def actor_of(number: int) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse_core.maintenance.rules import RULES, Facts, Finding
+from lakehouse_core.maintenance.rules import RULES, TURN_RULES, Facts, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from lakehouse_core.domain.maintenance import Action
+    from lakehouse_core.maintenance.rules import Turn
 
 # The gravest first: an action that may never run does not wait.
 _ORDER = ("void", "refuse", "wait")
@@ -36,6 +37,13 @@ def check(facts: Facts, *, but: Collection[str] = ()) -> Preflight:
     """Ask every rule that the plan names."""
     wanted = set(facts.action.plan.preconditions) - set(but)
     findings = [rule.evaluate(facts) for rule in RULES if rule.id in wanted]
+    return Preflight(findings=tuple(one for one in findings if one is not None))
+
+
+def check_turn(turn: Turn) -> Preflight:
+    """Ask the rules that need no look at the table."""
+    wanted = set(turn.action.plan.preconditions)
+    findings = [rule.evaluate(turn) for rule in TURN_RULES if rule.id in wanted]
     return Preflight(findings=tuple(one for one in findings if one is not None))
 
 

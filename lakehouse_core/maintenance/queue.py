@@ -26,7 +26,8 @@ UNDER_WAY_SQL = """
 SELECT * FROM action WHERE state IN ('running', 'verifying') ORDER BY started_at, action_id
 """
 BYTES_SQL = """
-SELECT coalesce(sum(CAST(json_extract(plan, '$.input_bytes') AS BIGINT)), 0)::BIGINT AS used
+SELECT coalesce(sum(CAST(json_extract(plan, '$.input_bytes') AS BIGINT)), 0)::BIGINT AS used,
+  min(started_at) FILTER (CAST(json_extract(plan, '$.input_bytes') AS BIGINT) > 0) AS first_at
 FROM action WHERE started_at >= $since::TIMESTAMPTZ AND state <> 'refused'
 """
 LAST_ENDED_SQL = """
@@ -65,7 +66,13 @@ class Queue:
         self, action: Action, now: datetime, leases: tuple[TableLease, ...], holder: str
     ) -> Books:
         """What the rules about turns are asked with."""
-        used = self._store.read(BYTES_SQL, since=now - DAY).column("used")[0].as_py()
+        (spent,) = self._store.read(BYTES_SQL, since=now - DAY).to_pylist()
         last = actions_of(self._store.read(LAST_ENDED_SQL, table=action.table_id))
         failed = last[0] if last and last[0].state == "failed" else None
-        return Books(bytes_today=int(used), leases=leases, holder=holder, failed=failed)
+        return Books(
+            bytes_today=int(spent["used"]),
+            leases=leases,
+            holder=holder,
+            failed=failed,
+            room_at=spent["first_at"] + DAY if spent["first_at"] else None,
+        )

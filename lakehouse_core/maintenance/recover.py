@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from lakehouse_core.domain.errors import StoreError
 from lakehouse_core.domain.maintenance import State
 from lakehouse_core.maintenance.job import run_of
 from lakehouse_core.runtime.leftover import end_run
@@ -37,9 +38,23 @@ class Recovery:
         self._settlement = settlement
 
     def run(self, left: Sequence[Action]) -> int:
-        """Settle what can be; returns how many actions changed."""
+        """Settle what can be; returns how many actions changed.
+
+        Raises:
+            StoreError: the store cannot be read or written.
+        """
         held = {one.table_id: one for one in self._leases.held()}
-        return sum(self._settle(action, held.get(action.table_id)) for action in left)
+        return sum(self._try(action, held.get(action.table_id)) for action in left)
+
+    def _try(self, action: Action, lease: TableLease | None) -> bool:
+        try:
+            return self._settle(action, lease)
+        except StoreError:
+            raise
+        except Exception:  # noqa: BLE001 logged, and the next goes on
+            # It stays as it is and is asked about again; the others must not wait for it.
+            _log.exception("maintenance.unsettled", action=action.action_id, table=action.table_id)
+            return False
 
     def _settle(self, action: Action, lease: TableLease | None) -> bool:
         folder = run_of(self._config.home, action.operation_id or "")

@@ -1,7 +1,8 @@
 """The savings ledger: what queries cost before an action and since, measured, never predicted.
 
 Runs of one template on one engine are compared: bytes and time per run before the action began and
-after it ended. A template that nobody ran on both sides says nothing.
+after it ended. A template that nobody ran on both sides says nothing. What was run before the
+action before it, or after the one after it, is theirs: no drop is credited twice.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from lakehouse_core.domain.maintenance import Saving
 from lakehouse_core.store.rows import to_arrow
 
 if TYPE_CHECKING:
-    from lakehouse_core.config.models import Config, PricesConfig
+    from lakehouse_core.config.models import Config
+    from lakehouse_core.config.pricebook import PricesConfig
     from lakehouse_core.store.port import TelemetryStore
 
 # Fewer runs than these on one side are an accident, not a saving.
@@ -23,14 +25,21 @@ LEAST_RUNS = 3
 # An action is measured for so long; then other changes say more than it.
 MEASURED_FOR = timedelta(days=30)
 MONTH = timedelta(days=30)
+# A month is not foretold from a few minutes of queries: runs of less than a day count as a day's.
+LEAST_TIME = timedelta(days=1)
 _TB = Decimal(10**12)
 _MS_PER_HOUR = Decimal(3_600_000)
 _MICRO = Decimal("0.000001")
 
+# With the neighbours of each on its table: only runs between them tell what it changed.
 ACTIONS_SQL = """
-SELECT action_id, table_id, started_at, ended_at FROM action
-WHERE state = 'verified' AND ended_at >= $since::TIMESTAMPTZ AND started_at IS NOT NULL
-ORDER BY ended_at
+WITH done AS (
+  SELECT action_id, table_id, started_at, ended_at,
+    lag(ended_at) OVER beside AS previous_at, lead(started_at) OVER beside AS next_at
+  FROM action WHERE state = 'verified' AND ended_at IS NOT NULL AND started_at IS NOT NULL
+  WINDOW beside AS (PARTITION BY table_id ORDER BY started_at, action_id)
+)
+SELECT * FROM done WHERE ended_at >= $since::TIMESTAMPTZ ORDER BY ended_at, action_id
 """
 # Means of finished reads on either side; the window before is as long as the evidence's.
 RUNS_SQL = """
@@ -39,11 +48,13 @@ WITH reads AS (
     submitted_at >= $ended::TIMESTAMPTZ AS is_after
   FROM query_event
   WHERE status = 'finished' AND statement_kind = 'select' AND origin = 'real'
-    AND submitted_at >= $from::TIMESTAMPTZ AND submitted_at < $now::TIMESTAMPTZ
+    AND submitted_at >= $from::TIMESTAMPTZ AND submitted_at < $until::TIMESTAMPTZ
     AND NOT (submitted_at >= $started::TIMESTAMPTZ AND submitted_at < $ended::TIMESTAMPTZ)
-    AND template_id IN (
-      SELECT template_id FROM column_usage WHERE table_name = $table::VARCHAR
-      UNION SELECT template_id FROM template_table WHERE table_name = $table::VARCHAR)
+    AND (template_id, coalesce(default_catalog, ''), coalesce(default_namespace, '')) IN (
+      SELECT (template_id, default_catalog, default_namespace) FROM column_usage
+      WHERE table_name = $table::VARCHAR
+      UNION ALL SELECT (template_id, default_catalog, default_namespace) FROM template_table
+      WHERE table_name = $table::VARCHAR)
 )
 SELECT engine_id, template_id,
   count(*) FILTER (WHERE NOT is_after) AS runs_before,
@@ -77,16 +88,18 @@ def measure_savings(store: TelemetryStore, config: Config, now: datetime) -> int
     """Write the ledger's rows of all actions that are measured; returns how many are new."""
     rows: list[Saving] = []
     for action in store.read(ACTIONS_SQL, since=now - MEASURED_FOR).to_pylist():
+        earliest = action["started_at"] - config.maintenance.evidence_window
+        until = min(now, action["next_at"] or now)
         found = store.read(
             RUNS_SQL,
             table=action["table_id"],
             started=action["started_at"],
             ended=action["ended_at"],
-            **{"from": action["started_at"] - config.maintenance.evidence_window},
-            now=now,
+            **{"from": max(earliest, action["previous_at"] or earliest)},
+            until=until,
             least=LEAST_RUNS,
         ).to_pylist()
-        since = now - action["ended_at"]
+        since = max(until - action["ended_at"], LEAST_TIME)
         rows += [
             _saving(action["action_id"], _Runs(**row), since, config.prices, now) for row in found
         ]
@@ -97,7 +110,7 @@ def _saving(
     action_id: str, runs: _Runs, since: timedelta, prices: PricesConfig, now: datetime
 ) -> Saving:
     per_run = _saved_per_run(runs, prices)
-    per_month = Decimal(runs.runs_after) * Decimal(MONTH / since) if since else Decimal(0)
+    per_month = Decimal(runs.runs_after) * Decimal(MONTH / since)
     return Saving(
         action_id=action_id,
         engine_id=runs.engine_id,

@@ -6,10 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from lakehouse_core.domain.errors import CatalogError, CatalogUnavailableError, TableGoneError
+from lakehouse_core.domain.errors import (
+    CatalogError,
+    CatalogUnavailableError,
+    StoreError,
+    TableGoneError,
+)
 from lakehouse_core.domain.maintenance import State
+from lakehouse_core.maintenance.alarm import alarm_of
 from lakehouse_core.maintenance.coordinate import pause_after
-from lakehouse_core.maintenance.verify import WITHOUT_SNAPSHOT, operation_snapshots, verify
+from lakehouse_core.maintenance.layout_proof import prove_layout
+from lakehouse_core.maintenance.take_back import take_back
+from lakehouse_core.maintenance.verify import (
+    WITHOUT_SNAPSHOT,
+    operation_snapshots,
+    parts_left,
+    verify,
+)
 from lakehouse_core.store.rows import to_arrow
 
 if TYPE_CHECKING:
@@ -91,7 +104,8 @@ class Settlement:
             "failed": lambda: self._failed(action, told or {}, error),
             "stopped": lambda: self._stopped(action, silence, is_asked=is_asked),
         }
-        unknown = lambda: self.classify(action, folder, silence, is_asked=is_asked)  # noqa: E731
+        why = error or silence
+        unknown = lambda: self.classify(action, folder, why, is_asked=is_asked)  # noqa: E731
         return ends.get(outcome, unknown)()
 
     def classify(
@@ -108,12 +122,16 @@ class Settlement:
         except CatalogError as error:
             _log.warning("maintenance.unknown", action=action.action_id, detail=str(error))
             return action
-        if operation_snapshots(metadata, action.operation_id):
+        is_there = bool(operation_snapshots(metadata, action.operation_id))
+        left = parts_left(action, metadata) if is_there and not is_asked else 0
+        if is_there and not left:
             return self.prove(self._verifying(action, None), None, folder)
+        if left:
+            silence = f"{left} of {len(action.plan.stages)} parts are left: {silence}"
         ours = [
             one.snapshot_id
             for one in metadata.snapshots
-            if one.summary.get("lakehelm.operation-id") == action.operation_id
+            if not left and one.summary.get("lakehelm.operation-id") == action.operation_id
         ]
         if ours:
             text = f"Its commit {ours[0]} was taken back, and the job died before it said why"
@@ -130,8 +148,9 @@ class Settlement:
         except CatalogUnavailableError as error:
             _log.warning("maintenance.unverified", action=action.action_id, detail=str(error))
             return action
+        planned = prove_layout(action, self._store, self._config, self._clock())
         facts = {
-            "realised": proof.realised,
+            "realised": (*proof.realised, *planned),
             "verification": proof.checks,
             "result_snapshot_id": proof.result_snapshot_id,
         }
@@ -139,7 +158,9 @@ class Settlement:
             ended = self._end(action, State.VERIFIED, _summary(proof), **facts)
             self._keep(proof)
             return ended
-        text = f"The check found what must not be: {proof.problem}"
+        text = (
+            f"The check found what must not be: {proof.problem}. {take_back(action, self._lookout)}"
+        )
         return self._alert(self._end(action, State.FAILED, text, **facts))
 
     def _verifying(self, action: Action, told: Mapping[str, Any] | None) -> Action:
@@ -222,6 +243,11 @@ class Settlement:
             detail=action.explanation,
             hint="Nothing more happens to this table by itself until somebody approves again",
         )
+        told = alarm_of(action, self._config.maintenance.notify, self._clock())
+        try:
+            self._store.upsert("alert", to_arrow("alert", [told]))
+        except StoreError as error:  # how the action ended is written down already
+            _log.error("maintenance.alert_not_kept", action=action.action_id, detail=str(error))
         return action
 
     def _keep(self, proof: Proof) -> None:

@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from lakehouse_core.domain.health import TableHealth
     from lakehouse_core.domain.maintenance import Action
     from lakehouse_core.domain.table import TableMetrics
+    from lakehouse_core.maintenance.before import Before
     from lakehouse_core.maintenance.look import Look, Lookout
 
 OPERATION = "lakehelm.operation-id"
+ACTION = "lakehelm.action-id"
+STAGE = "lakehelm.stage"
 TOKEN = "lakehelm.lease-token"  # noqa: S105 a number that grows, no secret
-UNITS: Mapping[str, str] = {
+UNITS: dict[str, str] = {
     "data_files": "files",
     "small_files": "files",
     "total_bytes": "bytes",
@@ -39,6 +42,8 @@ UNITS: Mapping[str, str] = {
     "metadata_bytes": "bytes",
     "score": "points",
 }
+# Of the table's readers, one run of each template; only where their conditions are known.
+PLANNED: dict[str, str] = {"planned_files": "files", "planned_bytes": "bytes"}
 # Which figure an action is for: it must not be worse afterwards.
 _AIMS: Mapping[Kind, str] = {
     Kind.COMPACT: "data_files",
@@ -84,7 +89,7 @@ def figures_of(look: Look, config: Config) -> dict[str, float]:
 def verify(
     action: Action,
     report: Mapping[str, Any] | None,
-    before: tuple[Mapping[str, float], Mapping[str, int]],
+    before: Before,
     lookout: Lookout,
     config: Config,
 ) -> Proof:
@@ -93,7 +98,7 @@ def verify(
     Args:
         action: what was done.
         report: what the job says of it; None when it did not live to say it.
-        before: figures and refs before it ran, as far as they were kept.
+        before: the table before it ran, as far as that was kept.
         lookout: looks at tables.
         config: thresholds of the score.
 
@@ -110,12 +115,14 @@ def verify(
         return Proof(
             is_good=False, checks=checks, realised=(), result_snapshot_id=None, problem=str(error)
         )
-    figures, refs = before
     after = figures_of(look, config)
-    own = _own_checks(action, look, figures, after, refs)
+    ours = commits_of(action, report, look.metadata, is_remote=bool(config.spark.remote))
+    own = _own_checks(_Run(action, look, ours), before.figures, after, before.refs)
+    after |= lookout.planned(look, before.reads)
     realised = tuple(
-        Change(name=name, unit=unit, before=figures.get(name), after=after.get(name))
-        for name, unit in UNITS.items()
+        Change(name=name, unit=unit, before=before.figures.get(name), after=after.get(name))
+        for name, unit in (UNITS | PLANNED).items()
+        if name in UNITS or name in after
     )
     checks = (*told, *own)
     bad = [one for one in checks if not one["ok"]]
@@ -124,7 +131,7 @@ def verify(
         is_good=not bad,
         checks=checks,
         realised=realised,
-        result_snapshot_id=_result(action, look),
+        result_snapshot_id=_result(look, ours),
         metrics=metrics,
         health=assess(metrics, thresholds_for(config.health, action.table_id), look.at),
         problem=_problem(bad) if bad else None,
@@ -140,13 +147,69 @@ def operation_snapshots(metadata: TableMetadata, operation_id: str | None) -> li
     ]
 
 
+def commits_of(
+    action: Action, report: Mapping[str, Any] | None, metadata: TableMetadata, *, is_remote: bool
+) -> list[int]:
+    """Snapshots of the table's history that an action made, newest first.
+
+    They carry its operation's id. On a Spark Connect server Iceberg's procedures cannot put it
+    there: then they are those that the job's report names, if they came after the action began.
+    """
+    found = operation_snapshots(metadata, action.operation_id)
+    if found or not is_remote or action.started_at is None:
+        return found
+    named = {int(one) for one in (report or {}).get("commits") or ()}
+    start = action.started_at.timestamp() * 1000
+    return [
+        one.snapshot_id
+        for one in metadata.history
+        if one.snapshot_id in named and one.timestamp_ms >= start
+    ]
+
+
+def parts_left(action: Action, metadata: TableMetadata) -> int:
+    """How many parts of an action that is done part by part no commit of it has made yet."""
+    parts = {
+        str(place)
+        for place, stage in enumerate(action.plan.stages)
+        if stage.arguments.get("partitions") is not None
+    }
+    done = {
+        one.summary.get(STAGE)
+        for one in metadata.history
+        if one.summary.get(ACTION) == action.action_id
+    }
+    return len(parts - done) if len(parts) > 1 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What was done, and the table afterwards with the commits that are its own."""
+
+    action: Action
+    look: Look
+    ours: list[int]
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody else committed since the action began, as far as the history tells."""
+        if self.action.started_at is None:
+            return False
+        start = self.action.started_at.timestamp() * 1000
+        return all(
+            one.snapshot_id in self.ours
+            for one in self.look.metadata.history
+            if one.timestamp_ms >= start
+        )
+
+
 def _own_checks(
-    action: Action,
-    look: Look,
+    run: _Run,
     before: Mapping[str, float],
     after: Mapping[str, float],
     refs: Mapping[str, int],
 ) -> list[dict[str, Any]]:
+    action, look = run.action, run.look
     lost = losses(look.files or {})
     gone = sorted(set(refs) - set(look.metadata.refs))
     kept = {one.snapshot_id for one in look.metadata.snapshots}
@@ -161,14 +224,14 @@ def _own_checks(
         _check("branches and tags are kept", [], [*gone, *unkept], ok=not gone and not unkept),
     ]
     if action.kind not in WITHOUT_SNAPSHOT:
-        found = operation_snapshots(look.metadata, action.operation_id)
-        checks.append(_check("our commit is in the history", True, bool(found), ok=bool(found)))
-    is_alone = _is_alone(action, look)
+        is_there = bool(run.ours)
+        checks.append(_check("our commit is in the history", True, is_there, ok=is_there))
+    is_alone = run.is_alone
     had_deletes = before.get("delete_files", 1) > 0
     if is_alone and not had_deletes and action.kind in _ROWS_KEPT and "total_rows" in before:
         rows, found_rows = before["total_rows"], after["total_rows"]
         checks.append(_check("rows in files", rows, found_rows, ok=rows == found_rows))
-    aim = _AIMS.get(action.kind)
+    aim = _aim(action.kind, before)
     if aim is not None and is_alone and aim in before:
         # An expiry of a table that goes on may find as many new snapshots as it took.
         ok = after[aim] <= before[aim]
@@ -176,22 +239,16 @@ def _own_checks(
     return checks
 
 
-def _is_alone(action: Action, look: Look) -> bool:
-    """Whether nobody else committed since the action began, as far as the history tells."""
-    if action.started_at is None:
-        return False
-    start = action.started_at.timestamp() * 1000
-    return all(
-        one.summary.get(OPERATION) == action.operation_id
-        for one in look.metadata.history
-        if one.timestamp_ms >= start
-    )
+def _aim(kind: Kind, before: Mapping[str, float]) -> str | None:
+    # A large file whose deletes are applied is written as several: that is not what it is for.
+    if kind is Kind.COMPACT and before.get("delete_files", 0) > 0:
+        return "delete_files"
+    return _AIMS.get(kind)
 
 
-def _result(action: Action, look: Look) -> int | None:
-    found = operation_snapshots(look.metadata, action.operation_id)
-    if found:
-        return found[0]
+def _result(look: Look, ours: Sequence[int]) -> int | None:
+    if ours:
+        return ours[0]
     return look.metadata.current.snapshot_id if look.metadata.current else None
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from lakehouse_core.catalog.metadata import TableMetadata
     from lakehouse_core.config.models import PipelineConfig
     from lakehouse_core.pipeline.state import LakeState
@@ -13,16 +15,20 @@ if TYPE_CHECKING:
 GROWING = (
     "query_event_bronze",
     "snapshot_commit_bronze",
+    "charge_bronze",
     "query_event",
     "snapshot_commit",
     "sql_text",
     "query_template",
     "column_usage",
+    "charge",
+    "cost_label",
 )
 
 
-def plan_care(state: LakeState, settings: PipelineConfig) -> dict[str, Any]:
+def plan_care(state: LakeState, settings: PipelineConfig, now: datetime) -> dict[str, Any]:
     """The `care` part of a plan."""
+    oldest_kept = (now - settings.keep_snapshots).timestamp() * 1_000
     compact = [
         name
         for name, table in state.tables.items()
@@ -31,13 +37,18 @@ def plan_care(state: LakeState, settings: PipelineConfig) -> dict[str, Any]:
     expire = [
         name
         for name, table in state.tables.items()
-        if len(table.snapshots) > settings.expire_after_snapshots
+        if _older_than(table, oldest_kept) > settings.expire_after_snapshots
     ]
     return {
         "compact": sorted(compact),
         "expire": sorted(expire),
         "keep_hours": settings.keep_snapshots.total_seconds() / 3600,
     }
+
+
+def _older_than(table: TableMetadata, moment_ms: float) -> int:
+    """How many snapshots an expiry may take: a job that would take none is not worth its start."""
+    return sum(snapshot.timestamp_ms < moment_ms for snapshot in table.snapshots)
 
 
 def _files_since_rewrite(table: TableMetadata) -> int:

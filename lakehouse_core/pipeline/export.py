@@ -35,7 +35,7 @@ ASKED_BY_HASH = 5_000
 _HASH = "row_hash"
 
 _SINCE = Template("""FROM $table
-WHERE ($$since::TIMESTAMPTZ IS NULL OR $changed >= $$since::TIMESTAMPTZ)""")
+WHERE $only AND ($$since::TIMESTAMPTZ IS NULL OR $changed >= $$since::TIMESTAMPTZ)""")
 _DIGEST = Template("SELECT count(*) AS rows, bit_xor($hash) AS digest $source")
 _HASHES = Template("SELECT $hash AS row_hash, $changed AS changed_at $source")
 _BY_HASH = Template(
@@ -56,6 +56,7 @@ class Exported:
         day: the time whose day the rows are partitioned by.
         changed: the time that moves when a row changes; None: all rows are looked at.
         added: SQL of columns that are exported beside the table's own.
+        only: SQL of which rows are exported.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Exported:
     day: str
     changed: str | None = None
     added: str = ""
+    only: str = "true"
 
 
 # As `spark_jobs.pipeline.texts.text_id` has it: hashing texts here costs a fraction of what it
@@ -81,6 +83,14 @@ EXPORTED = (
         added=_TEXT_ID,
     ),
     Exported(name="snapshot_commit", key=("table_id", "snapshot_id"), day="committed_at"),
+    # Of an hour that goes on the charges change by the minute: that is no reason to start Spark.
+    Exported(
+        name="charge",
+        key=("hour_at", "engine_id", "meter"),
+        day="hour_at",
+        changed="computed_at",
+        only="epoch_us(hour_at) // 3600000000 < epoch_us(now()) // 3600000000",
+    ),
 )
 
 
@@ -210,7 +220,7 @@ def _chunks(store: TelemetryStore, table: Exported, since: datetime | None, fres
 def _sql(template: Template, table: Exported) -> str:
     columns = [identifier(name) for name in schema_of(table.name).names]
     changed = identifier(table.changed) if table.changed else "NULL::TIMESTAMPTZ"
-    source = _SINCE.substitute(table=identifier(table.name), changed=changed)
+    source = _SINCE.substitute(table=identifier(table.name), changed=changed, only=table.only)
     return template.substitute(
         columns=", ".join(columns),
         added=table.added,

@@ -65,7 +65,7 @@ def plan_document(
         machine: where the jars are.
         landing: where the exports are.
         exports: what to carry on.
-        rest: `run_id`, `after`, `cursor` and `care`.
+        rest: `run_id`, `after`, `cursor`, `columns` and `care`.
     """
     rows = sum(export.rows for export in exports)
     return {

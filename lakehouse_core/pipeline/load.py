@@ -1,7 +1,6 @@
 """Loading gold back into the store: the hours and days computed anew, by key.
 
-What the new rows of an hour no longer have is emptied (`runs` 0), because a client of the store may
-write rows but not delete them; views leave empty rows out and retention drops them.
+What the new rows of an hour no longer have is emptied (`runs` 0), see `store.replace`.
 """
 
 from __future__ import annotations
@@ -11,15 +10,16 @@ from datetime import date, datetime
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from lakehouse_core import duck
 from lakehouse_core.catalog.location import local_path
 from lakehouse_core.store.literals import identifier
-from lakehouse_core.store.schema import schema_of, spec_of
+from lakehouse_core.store.replace import replace_rows
+from lakehouse_core.store.schema import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
 
     from lakehouse_core.pipeline.state import LakeState
     from lakehouse_core.store.port import TelemetryStore
@@ -42,17 +42,37 @@ LOADED = (
     Loaded("usage_day", "day"),
     Loaded("literal_day", "day"),
     Loaded("commit_hour", "hour_at", "commits"),
+    Loaded("cost_hour", "hour_at"),
+    Loaded("cost_query", "hour_at"),
 )
+# An hour whose charges are others by now was split in the store since: gold comes too late for it.
+COSTS = ("cost_hour", "cost_query")
 TEMPLATE_TABLE = "template_table"
 
 _GOLD = Template("""
 SELECT $columns FROM iceberg_scan($$metadata)
 WHERE $time IN (SELECT unnest($$moments))
 """)
-_STORED = Template("SELECT $key FROM $table WHERE $count > 0 AND list_contains($$moments, $time)")
-_GONE = Template("SELECT * FROM stored ANTI JOIN fresh USING ($key)")
+_BALANCED = """
+WITH split AS (
+  SELECT hour_at, engine_id, currency, sum(cost) AS cost FROM iceberg_scan($metadata)
+  WHERE hour_at IN (SELECT unnest($moments)) GROUP BY ALL
+), charged AS (SELECT * FROM charges WHERE list_contains($moments, hour_at)),
+wrong AS (
+  SELECT DISTINCT hour_at FROM split FULL JOIN charged USING (hour_at, engine_id, currency)
+  WHERE coalesce(split.cost, 0) <> coalesce(charged.cost, 0)
+)
+SELECT unnest($moments) AS hour_at EXCEPT SELECT hour_at FROM wrong ORDER BY hour_at
+"""
+_CHARGED = """
+SELECT hour_at, engine_id, currency, sum(cost) AS cost FROM charge
+GROUP BY hour_at, engine_id, currency
+"""
+_LABELS = "SELECT * FROM iceberg_scan($metadata)"
 _TEMPLATES = """
-SELECT DISTINCT template_id, unnest(tables) AS table_name FROM iceberg_scan($metadata)
+SELECT DISTINCT template_id, coalesce(default_catalog, '') AS default_catalog,
+  coalesce(default_namespace, '') AS default_namespace, unnest(tables) AS table_name
+FROM iceberg_scan($metadata)
 """
 
 
@@ -64,13 +84,28 @@ def load(
     with duck.connect(extensions=("iceberg",)) as connection:
         for table in LOADED:
             moments = [_moment(table, text) for text in recomputed.get(table.name, ())]
+            if moments and table.name in COSTS:
+                moments = _balanced(store, connection, state, moments)
             if moments and table.name in state.tables:
                 rows[table.name] = _load_table(store, connection, state, table, moments)
+        if "cost_label" in state.tables and recomputed.get("cost_hour"):
+            labels = _scan(connection, state, "cost_label", _LABELS, {})
+            store.upsert("cost_label", labels.select(schema_of("cost_label").names))
         if "query_template" in state.tables and recomputed:
             found = _scan(connection, state, "query_template", _TEMPLATES, {})
             store.upsert(TEMPLATE_TABLE, found)
             rows[TEMPLATE_TABLE] = found.num_rows
     return rows
+
+
+def _balanced(
+    store: TelemetryStore, connection: Any, state: LakeState, moments: list[Any]
+) -> list[Any]:
+    """The hours whose split in gold adds up to what the store has charged them with."""
+    with connection.cursor() as cursor:
+        cursor.register("charges", store.read(_CHARGED))
+        found = _scan(cursor, state, "cost_hour", _BALANCED, {"moments": moments})
+    return list(found.column("hour_at").to_pylist())
 
 
 def _load_table(
@@ -79,12 +114,8 @@ def _load_table(
     rows = 0
     for some in _slices(moments):
         fresh = _gold(connection, state, table, some)
-        stored = store.read(_stored_sql(table), moments=some)
-        gone = _gone(connection, table, stored, fresh)
+        replace_rows(store, table.name, some, fresh, time=table.time, count=table.count)
         rows += fresh.num_rows
-        for batch in (fresh, gone):
-            if batch.num_rows:
-                store.upsert(table.name, batch)
     return rows
 
 
@@ -99,35 +130,6 @@ def _scan(
 ) -> pa.Table:
     metadata = str(local_path(state.tables[name].location))
     return connection.execute(sql, {"metadata": metadata, **params}).to_arrow_table()
-
-
-def _gone(connection: Any, table: Loaded, stored: pa.Table, fresh: pa.Table) -> pa.Table:
-    """Rows that take the place of what is stored and no longer true."""
-    key = list(spec_of(table.name).key)
-    with connection.cursor() as cursor:
-        cursor.register("stored", stored)
-        cursor.register("fresh", fresh.select(key))
-        names = ", ".join(identifier(name) for name in key)
-        missing = cursor.execute(_GONE.substitute(key=names)).to_arrow_table()
-    schema = schema_of(table.name)
-    arrays = []
-    for column in schema:
-        if column.name in key:
-            arrays.append(missing.column(column.name).cast(column.type))
-        elif column.nullable:
-            arrays.append(pa.nulls(missing.num_rows, column.type))
-        else:
-            arrays.append(pa.array([0] * missing.num_rows, column.type))
-    return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _stored_sql(table: Loaded) -> str:
-    return _STORED.substitute(
-        key=", ".join(identifier(name) for name in spec_of(table.name).key),
-        table=identifier(table.name),
-        count=identifier(table.count),
-        time=identifier(table.time),
-    )
 
 
 def _moment(table: Loaded, text: str) -> datetime | date:

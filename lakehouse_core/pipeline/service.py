@@ -20,6 +20,7 @@ from lakehouse_core.pipeline.job import plan_document, run_spark
 from lakehouse_core.pipeline.landing import Export, Landing
 from lakehouse_core.pipeline.load import load
 from lakehouse_core.pipeline.state import LakeState, read_state
+from lakehouse_core.store.columns import known_columns
 from lakehouse_core.store.rows import to_arrow
 
 if TYPE_CHECKING:
@@ -156,7 +157,8 @@ class _Run:
             "run_id": run_id,
             "after": _earlier(state.through, loaded),
             "cursor": waiting[-1].cursor if waiting else state.cursor,
-            "care": plan_care(state, config.pipeline),
+            "columns": known_columns(self._store),
+            "care": plan_care(state, config.pipeline, around.clock()),
         }
         plan = plan_document(config, around.machine, self._landing, waiting, rest)
         done = around.run_plan(config, plan)

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lakehouse_core.config.models import PricesConfig
+    from lakehouse_core.config.pricebook import PricesConfig
     from lakehouse_core.domain.table import TableMetrics
     from lakehouse_core.recommend.facts import Reader
 

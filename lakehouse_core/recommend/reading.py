@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lakehouse_core.domain.table import LakeTable, TableMetrics
+from lakehouse_core.domain.table import LakeTable
 from lakehouse_core.health import assess_table, thresholds_for
 from lakehouse_core.recommend.facts import OldSnapshots, Reader, Subject
+from lakehouse_core.views.current import current_metrics
 from lakehouse_core.views.rows import records
 
 if TYPE_CHECKING:
@@ -23,15 +24,6 @@ TABLES_SQL = """
 SELECT * FROM lake_table
 WHERE dropped_at IS NULL AND ($only::VARCHAR IS NULL OR table_id = $only::VARCHAR)
 ORDER BY table_id
-"""
-# The metrics of the snapshot the table is at; a table that was rolled back is at an older one.
-METRICS_SQL = """
-SELECT m.* EXCLUDE (largest_partitions) FROM table_metrics m JOIN lake_table t USING (table_id)
-WHERE t.dropped_at IS NULL AND ($only::VARCHAR IS NULL OR t.table_id = $only::VARCHAR)
-QUALIFY row_number() OVER (
-  PARTITION BY m.table_id
-  ORDER BY (m.snapshot_id = coalesce(t.current_snapshot_id, 0)) DESC, m.collected_at DESC
-) = 1
 """
 # Whole hours the pipeline has processed come from its sums, later queries from the history itself.
 _EVENTS = """
@@ -77,7 +69,8 @@ SELECT least(
   (SELECT min(submitted_at) FROM query_event WHERE submitted_at >= $start::TIMESTAMPTZ)
 ) AS first_at
 """
-# Commits whose snapshots the metadata still lists, and which are old enough to go.
+# Commits whose snapshots the metadata still lists, and which are old enough to go; what a branch or
+# tag keeps does not.
 OLD_SQL = """
 SELECT c.table_id, count(*) FILTER (c.committed_at < $cut::TIMESTAMPTZ) AS "count",
   sum(c.added_bytes) FILTER (c.committed_at < $cut::TIMESTAMPTZ)::BIGINT AS added_bytes,
@@ -85,7 +78,8 @@ SELECT c.table_id, count(*) FILTER (c.committed_at < $cut::TIMESTAMPTZ) AS "coun
 FROM snapshot_commit c JOIN (
   SELECT unnest($tables::VARCHAR[]) AS table_id, unnest($oldest::TIMESTAMPTZ[]) AS oldest_at
 ) t USING (table_id)
-WHERE c.committed_at >= t.oldest_at GROUP BY c.table_id
+WHERE c.committed_at >= t.oldest_at
+  AND NOT list_contains($kept::VARCHAR[], c.table_id || ' ' || c.snapshot_id) GROUP BY c.table_id
 """
 
 
@@ -123,7 +117,7 @@ def read_fleet(
             config=config,
             now=now,
         )
-        for metrics in records(TableMetrics, store.read(METRICS_SQL, only=only))
+        for metrics in current_metrics(store, only=only).values()
         if tables[metrics.table_id].error is None
     ]
     sick = [one for one in subjects if one.health.contributors or only is not None]
@@ -170,5 +164,10 @@ def _old_snapshots(
     if not dated:
         return {}
     ids, oldest = zip(*dated, strict=True)
-    rows = store.read(OLD_SQL, tables=list(ids), oldest=list(oldest), cut=cut)
+    kept = [
+        f"{one.table.table_id} {snapshot}"
+        for one in sick
+        for snapshot in one.metrics.ref_snapshot_ids or ()
+    ]
+    rows = store.read(OLD_SQL, tables=list(ids), oldest=list(oldest), cut=cut, kept=kept)
     return {one.table_id: one for one in records(OldSnapshots, rows)}

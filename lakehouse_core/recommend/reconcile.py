@@ -2,7 +2,8 @@
 
 There is one open action per table and kind. It is made anew only when its figures differ by more
 than the configured share, and renewed when half of its time is over. What was rejected, failed or
-just done is not proposed again before the table is another one.
+just done is not proposed again before the table is another one: what was done comes back when a
+good part of what it brought is lost, or after a pause when the table is critical for it again.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from lakehouse_core.domain.health import HealthState
 from lakehouse_core.domain.maintenance import State
-from lakehouse_core.maintenance.decisions import PROPOSER
+from lakehouse_core.maintenance.decisions import MUCH, PROPOSER
 from lakehouse_core.maintenance.difference import figures_of, is_material, material_difference
 from lakehouse_core.maintenance.states import Step
+from lakehouse_core.recommend.layout_proposals import SCAN_BYTES, is_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,13 +29,14 @@ if TYPE_CHECKING:
 
 WAITING = frozenset({State.PROPOSED, State.SNOOZED})
 UNDER_WAY = frozenset({State.APPROVED, State.SCHEDULED, State.RUNNING, State.VERIFYING})
-# What somebody said no to must have become clearly worse before it is proposed again.
-MUCH = 5
 # What failed is proposed again the next day, or when the table has changed.
 PAUSE = timedelta(days=1)
 # A table that is written gets worse by itself: what was done comes back when a quarter is lost.
 WAY_BACK = 0.25
+# A table that a stream writes to is critical again long before that. So often is enough for it.
+COOL_DOWN = timedelta(hours=1)
 _USD = "saving_usd_month"
+_SNAPSHOTS = "snapshots"
 NO_LONGER_NEEDED = "The table does not need it any more"
 
 
@@ -76,7 +80,7 @@ def _reconcile_one(wanted: Action, around: Situation) -> list[Step]:
         return []
     if last.state in WAITING:
         return _refresh(last, wanted, around)
-    return [_new(wanted)] if _may_come_back(last, around) else []
+    return [_new(wanted)] if _may_come_back(last, wanted, around) else []
 
 
 def _is_ours_or_over(action: Action, around: Situation) -> bool:
@@ -126,7 +130,11 @@ def _moved(last: Action, wanted: Action, share: float) -> str | None:
     found = material_difference(last.predicted, figures, share)
     if found is not None:
         return found
-    before, now = _usd(last), _usd(wanted)
+    # Snapshots grow old while the table stands still: what is there is the same, what may go more.
+    left, leaving = _predicted(last, _SNAPSHOTS), _predicted(wanted, _SNAPSHOTS)
+    if left is not None and leaving is not None and is_material(_SNAPSHOTS, left, leaving, share):
+        return f"{left:,.0f} snapshots were to be left, and {leaving:,.0f} now"
+    before, now = _predicted(last, _USD), _predicted(wanted, _USD)
     # Money grows with every query that is seen: only a great difference is news.
     if (before is None) != (now is None):
         return "what it saves could be priced, or cannot be any more"
@@ -135,11 +143,11 @@ def _moved(last: Action, wanted: Action, share: float) -> str | None:
     return None
 
 
-def _usd(action: Action) -> float | None:
-    return next((one.after for one in action.predicted if one.name == _USD), None)
+def _predicted(action: Action, name: str) -> float | None:
+    return next((one.after for one in action.predicted if one.name == name), None)
 
 
-def _may_come_back(last: Action, around: Situation) -> bool:
+def _may_come_back(last: Action, wanted: Action, around: Situation) -> bool:
     """Whether what is over may be proposed again."""
     subject, share = around.subjects[last.table_id], around.settings.min_difference
     figures = figures_of(subject.metrics)
@@ -148,9 +156,14 @@ def _may_come_back(last: Action, around: Situation) -> bool:
     if last.plan.table_uuid != subject.table.table_uuid:
         return True
     if last.state is State.REJECTED:
+        # What somebody said no to must have become clearly worse.
         return material_difference(last.predicted, figures, MUCH * share) is not None
     if last.state is State.VERIFIED:
-        return _is_bad_again(last, subject, share)
+        ended = last.ended_at or last.updated_at
+        if is_layout(wanted):
+            return wanted.evidence_at > ended and _is_read_more(last, wanted)
+        is_urgent = around.now - ended >= COOL_DOWN and _is_critical(wanted, subject)
+        return _is_bad_again(last, subject, share, way_back=0.0 if is_urgent else WAY_BACK)
     ended = last.ended_at or last.updated_at
     return around.now - ended >= PAUSE or (
         subject.metrics.collected_at > ended
@@ -158,8 +171,16 @@ def _may_come_back(last: Action, around: Situation) -> bool:
     )
 
 
-def _is_bad_again(last: Action, subject: Subject, share: float) -> bool:
-    """Whether a good part of what the action brought is lost again, as collected since."""
+def _is_critical(wanted: Action, subject: Subject) -> bool:
+    """Whether the table is critical for a reason that the action would cure."""
+    return any(
+        one.state is HealthState.CRITICAL and one.message in wanted.reason
+        for one in subject.health.contributors
+    )
+
+
+def _is_bad_again(last: Action, subject: Subject, share: float, *, way_back: float) -> bool:
+    """Whether more than a part of what the action brought is lost again, as collected since."""
     ended = last.ended_at or last.updated_at
     if subject.metrics.collected_at <= ended:
         return False
@@ -170,9 +191,22 @@ def _is_bad_again(last: Action, subject: Subject, share: float) -> bool:
         if change is None or change.before is None or change.after is None:
             continue
         lost, brought = now - change.after, max(change.before - change.after, 0.0)
-        if lost > WAY_BACK * brought and is_material(name, change.after, now, share):
+        if lost > way_back * brought and is_material(name, change.after, now, share):
             return True
     return False
+
+
+def _is_read_more(last: Action, wanted: Action) -> bool:
+    """Whether readers lost a part of what a layout brought: newer advice knows what they read now.
+
+    No figure of the table says how sorted it is; and advice that promises more than its rewrite
+    kept must not have the table rewritten again and again.
+    """
+    brought = next((one for one in last.realised if one.name == SCAN_BYTES), None)
+    now = next((one.before for one in wanted.predicted if one.name == SCAN_BYTES), None)
+    if brought is None or brought.before is None or brought.after is None or now is None:
+        return True
+    return now - brought.after > WAY_BACK * max(brought.before - brought.after, 0.0)
 
 
 def _is_less(change: Change) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.errors import LakehouseError, Terminal
@@ -33,6 +34,33 @@ class DemoLakeError(Terminal, LakehouseError):
 def marker_path(config: Config) -> Path:
     """The file that says which demo lake was built."""
     return config.home / "lake" / "BUILT.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What decides which rows the demo lake has."""
+
+    scale: float
+    seed: int
+
+    def __str__(self) -> str:
+        return f"scale {self.scale:g} and seed {self.seed}"
+
+
+def built_size(config: Config) -> Size | None:
+    """Of the demo lake that is there; None when there is none, or only half of one."""
+    try:
+        marker = json.loads(marker_path(config).read_text(encoding="utf-8"))
+        return Size(float(marker["scale"]), int(marker["seed"]))
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def other_lake(config: Config) -> Size | None:
+    """Of the demo lake that is there, when it is another than the one configured."""
+    built = built_size(config)
+    wanted = Size(config.demo.scale, config.demo.seed)
+    return None if built == wanted else built
 
 
 def demo_lake_command(config: Config, machine: Machine, java: Java) -> Command:

@@ -24,6 +24,7 @@ from lakehouse_core.config.models import (
 )
 from lakehouse_core.config.secrets import resolve_secret
 from lakehouse_core.config.walk import leaves
+from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.errors import (
     CatalogError,
     CatalogRefusedError,
@@ -40,6 +41,7 @@ from lakehouse_core.runtime.readiness import http_answer, port_answer, trino_sta
 from lakehouse_core.runtime.rundir import RunDir, processes_of
 from lakehouse_core.runtime.spark import spark_engine
 from lakehouse_core.runtime.trino import server_dir, trino_engine
+from lakehouse_core.views.store_care import newest_backup, recoveries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -183,7 +185,13 @@ def _extension_fault(names: tuple[str, ...]) -> str | None:
 def check_ports(patient: Patient) -> Iterator[Check]:
     """Each port is free, or held by a process of our own run."""
     ours = {p.pid for p in processes_of(patient.run.run_id)} if patient.run else set()
-    for use in port_uses(patient.config):
+    try:
+        uses = port_uses(patient.config)
+    except ConfigError as error:
+        fix = "Correct the file; `lakehelm route rules` checks it"
+        yield Check(id="routing", status="fail", found=str(error), fix=fix)
+        return
+    for use in uses:
         name = f"port-{use.key}" if use.offset == 0 else f"port-{use.key}+{use.offset}"
         if is_free(use.host, use.port):
             yield Check(id=name, status="ok", found=f"{use.port} is free")
@@ -311,13 +319,33 @@ def check_store(patient: Patient) -> Iterator[Check]:
     try:
         with patient.open_store(patient.config) as store:
             milliseconds = store.ping()
-    except ConfigError as error:  # a token that no `lakehelm up` has created yet
+            damages = recoveries(store, clock=utc_now)
+    except ConfigError as error:
         status: Status = "fail" if patient.run else "warn"
         yield Check(id="store", status=status, found=str(error), fix=f"Start it: {START}")
     except LakehouseError as error:
         yield _not_there(patient, "store", str(error), "agents")
     else:
         yield Check(id="store", status="ok", found=f"answers in {milliseconds:.0f} ms")
+        for damage in damages[:1]:
+            fix = (
+                "Look at the disk. What was put aside can be deleted once it is needed no more; "
+                "docs/operations.md says how to save rows from it"
+            )
+            status = "warn" if damage.restored_from else "fail"
+            yield Check(id="store-recovery", status=status, found=damage.sentence(), fix=fix)
+
+
+def check_backup(patient: Patient) -> Iterator[Check]:
+    """A store that exists has a backup that is not too old."""
+    if not patient.config.store.path.exists():
+        return
+    newest = newest_backup(patient.config, utc_now)
+    if not newest.is_late:
+        yield Check(id="backup", status="ok", found=newest.sentence())
+        return
+    fix = "lakehelm store backup; while Lakehelm runs, the agent `backup` makes one a day"
+    yield Check(id="backup", status="warn", found=newest.sentence(), fix=fix)
 
 
 def check_run(patient: Patient) -> Iterator[Check]:
@@ -325,7 +353,7 @@ def check_run(patient: Patient) -> Iterator[Check]:
     if patient.run is None:
         return
     for process in patient.run.processes:
-        if process.state in ("ready", "skipped"):
+        if process.state == "skipped" or (process.state == "ready" and process.detail is None):
             continue
         found = f"{process.state}: {process.detail or 'no reason known'}"
         fix = f"Read {process.log}"
@@ -352,5 +380,6 @@ LOOKS: tuple[Callable[[Patient], Iterator[Check]], ...] = (
     check_catalog,
     check_engines,
     check_store,
+    check_backup,
     check_run,
 )

@@ -24,19 +24,34 @@ def turn_over(log: Path) -> None:
     log.replace(_numbered(log, 1))
 
 
-def bound(log: Path, max_bytes: int = MAX_BYTES) -> bool:
-    """Empty a log that grew too large, after keeping a copy; True when it did.
+def bound(log: Path, max_bytes: int = MAX_BYTES) -> str | None:
+    """Empty a log that grew too large, after keeping a copy; says what could not be done.
 
-    The process writes on through the same file, in append mode, so it goes on from the start.
+    The process writes on through the same file, in append mode, so it goes on from the start. On a
+    full disk there is no room for the copy, and the log is what fills it: it is emptied all the
+    same. Nothing is raised: no process ends because of its log.
     """
+    copy = _numbered(log, 1)
     try:
         if log.stat().st_size <= max_bytes:
-            return False
+            return None
+        trouble = _copied(log, copy)
+        os.truncate(log, 0)
     except FileNotFoundError:
-        return False
-    shutil.copyfile(log, _numbered(log, 1))
-    os.truncate(log, 0)
-    return True
+        return None
+    except OSError as error:
+        return f"{log} is larger than {max_bytes // 2**20} MiB and cannot be emptied: {error}"
+    return trouble
+
+
+def _copied(log: Path, copy: Path) -> str | None:
+    try:
+        shutil.copyfile(log, copy)
+    except OSError as error:
+        if copy.is_file():
+            copy.unlink()  # half a copy, which takes what room is left
+        return f"{log} was emptied without a copy, which could not be written: {error}"
+    return None
 
 
 def tail(log: Path, lines: int = 15) -> str:

@@ -42,6 +42,10 @@ class ProcessSpec:
         name: what people call it; also the name of its log.
         command: what to run.
         ready: when it counts as ready.
+        alive: what it must go on to answer once it is ready; one that is merely stopped is noticed
+            in any case.
+        misses: how many times in a row it may fail to answer, one every `ALIVE_SECONDS`, before it
+            is ended and started again.
         after: names of processes that must be settled before it starts.
         ready_seconds: how long it may take to become ready.
         stop_seconds: how long it may take to end after SIGTERM.
@@ -53,6 +57,8 @@ class ProcessSpec:
     name: str
     command: Command
     ready: ReadyCheck = runs
+    alive: ReadyCheck = runs
+    misses: int = 6
     after: tuple[str, ...] = ()
     ready_seconds: float = 60.0
     stop_seconds: float = 15.0

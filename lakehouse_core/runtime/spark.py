@@ -30,15 +30,17 @@ LOOPBACK = "127.0.0.1"
 
 
 def spark_engine(config: Config) -> tuple[str, SparkEngine] | None:
-    """The first enabled Spark engine and its id, or None when the lakehouse has none."""
-    for engine_id, engine in config.engines.items():
-        if isinstance(engine, SparkEngine) and engine.enabled:
-            return engine_id, engine
-    return None
+    """The Spark that `lakehelm up` starts and its id, else the first that is enabled, or None."""
+    enabled = [
+        (engine_id, engine)
+        for engine_id, engine in config.engines.items()
+        if isinstance(engine, SparkEngine) and engine.enabled
+    ]
+    return next((found for found in enabled if found[1].managed), next(iter(enabled), None))
 
 
 def required_engine(config: Config) -> SparkEngine:
-    """The first enabled Spark engine.
+    """The Spark engine that `spark_engine` finds.
 
     Raises:
         ConfigError: there is none.

@@ -36,4 +36,11 @@ def _note(config: Config, name: str) -> str:
     spark = spark_engine(config)
     if spark is not None and spark[0] == name:
         return f"  (Spark Connect: sc://{spark[1].host}:{spark[1].port})"
-    return "  (/livez /readyz /metrics)" if name == GATEWAY else ""
+    if name != GATEWAY:
+        return ""
+    sql = config.gateway.sql
+    where = f"\n  {'SQL':<10}{sql.url}  (any Trino client)" if sql.enabled else ""
+    if sql.enabled and sql.postgres_port is not None:
+        place = f"-h {sql.host} -p {sql.postgres_port} {next(iter(config.catalogs))}"
+        where += f"\n  {'':<10}psql {place}  (any PostgreSQL client)"
+    return f"  (/livez /readyz /metrics){where}"

@@ -1,4 +1,4 @@
-"""Keeps processes running: order, readiness, restart with back-off, a clean stop.
+"""Keeps processes running: order, readiness, liveness, restart with back-off, a clean stop.
 
 One thread does everything, in steps: the kernel ties a child to the *thread* that started it, and
 steps are easy to test. Nothing here knows what the processes are.
@@ -14,6 +14,7 @@ from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.errors import LakehouseError, Terminal
 from lakehouse_core.runtime import logs
 from lakehouse_core.runtime.processes import BackOff, ChildProcess, ProcessSpec, State
+from lakehouse_core.runtime.readiness import is_stopped
 from lakehouse_core.runtime.rundir import ProcessStatus
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ POLL_SECONDS = 0.1
 CHECK_SECONDS = 0.3
 BOUND_LOGS_SECONDS = 60.0
 EARLY_EXITS = 3
+ALIVE_SECONDS = 10.0
+MOST_HANGS, HANGS_FORGOTTEN_SECONDS = 5, 3600.0
 
 
 class BringUpError(Terminal, LakehouseError):
@@ -50,6 +53,9 @@ class Supervised:
     overdue: bool = False  # it had its time to become ready, and is no longer waited for
     entered: float = 0.0
     next_check: float = 0.0
+    misses: int = 0  # in a row, of a process that was ready
+    hangs: int = 0  # ended because it did not answer
+    last_hang: float = 0.0
     next_start: float = 0.0
 
     @property
@@ -145,7 +151,9 @@ class Supervisor:
         if now >= self._next_bounding:
             self._next_bounding = now + BOUND_LOGS_SECONDS
             for process in self._all.values():
-                logs.bound(process.log)
+                trouble = logs.bound(process.log)
+                if trouble is not None:
+                    self._around.reporter.say(trouble)
 
     def stop(self) -> None:
         """End everything, last started first, those of one rank together."""
@@ -209,14 +217,20 @@ class Supervisor:
             if now >= process.next_check:
                 process.next_check = now + CHECK_SECONDS
                 self._check(process, child, now)
-        elif now - process.entered >= self._around.back_off.stable_seconds:
-            process.failures = 0
+        else:
+            if now - process.entered >= self._around.back_off.stable_seconds:
+                process.failures = 0
+            if now >= process.next_check:
+                process.next_check = now + ALIVE_SECONDS
+                self._look_alive(process, child, now)
 
     def _check(self, process: Supervised, child: ChildProcess, now: float) -> None:
         missing = process.spec.ready(child.pid)
         if missing is None:
             process.detail = None
             process.was_ready = True
+            process.misses = 0
+            process.next_check = now + ALIVE_SECONDS
             took = now - process.entered
             self._enter(process, State.READY)
             where = f": {process.spec.url}" if process.spec.url else ""
@@ -228,6 +242,32 @@ class Supervisor:
             text = f"was not ready after {process.spec.ready_seconds:.0f} s ({missing})"
             process.overdue = True
             self._ended(process, now, text, child.exit_code())
+
+    def _look_alive(self, process: Supervised, child: ChildProcess, now: float) -> None:
+        """A process that hangs is ended like one that died; one that is slow is given time."""
+        spec = process.spec
+        stopped = is_stopped(child.pid)
+        missing = "the process is stopped" if stopped else spec.alive(child.pid)
+        if missing is None:
+            if process.misses:
+                process.misses, process.detail = 0, None
+                self._publish()
+            return
+        process.misses += 1
+        process.detail = f"does not answer: {missing}"
+        if process.misses < spec.misses:
+            self._publish()
+            return
+        if now - process.last_hang > HANGS_FORGOTTEN_SECONDS:
+            process.hangs = 0
+        if process.hangs >= MOST_HANGS:
+            process.detail += f"; restarted {process.hangs} times in vain, now left alone"
+            self._publish()
+            return
+        process.hangs, process.last_hang = process.hangs + 1, now
+        child.kill()
+        text = f"did not answer {process.misses} times in a row ({missing}) and was ended"
+        self._ended(process, now, text, child.exit_code())
 
     def _ended(self, process: Supervised, now: float, what: str, code: int | None) -> None:
         spec = process.spec
@@ -285,6 +325,9 @@ class Supervisor:
         process.state = state
         process.entered = self._around.seconds()
         process.since = utc_now().isoformat(timespec="seconds")
+        self._publish()
+
+    def _publish(self) -> None:
         self._around.on_change(self.statuses())
 
 

@@ -58,11 +58,13 @@ JVM_FLAGS: tuple[str, ...] = (
 
 
 def trino_engine(config: Config) -> tuple[str, TrinoEngine] | None:
-    """The first enabled Trino engine and its id, or None when the lakehouse has none."""
-    for engine_id, engine in config.engines.items():
-        if isinstance(engine, TrinoEngine) and engine.enabled:
-            return engine_id, engine
-    return None
+    """The Trino that `lakehelm up` starts and its id, else the first that is enabled, or None."""
+    enabled = [
+        (engine_id, engine)
+        for engine_id, engine in config.engines.items()
+        if isinstance(engine, TrinoEngine) and engine.enabled
+    ]
+    return next((found for found in enabled if found[1].managed), next(iter(enabled), None))
 
 
 def server_dir(machine: Machine) -> Path:

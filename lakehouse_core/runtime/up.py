@@ -20,9 +20,14 @@ import psutil
 from lakehouse_core.config import load_config
 from lakehouse_core.config.environment import read_machine
 from lakehouse_core.domain.clock import utc_now
-from lakehouse_core.domain.errors import LakehouseError
+from lakehouse_core.domain.errors import ConfigError, LakehouseError
 from lakehouse_core.runtime.artifacts import SPARK_JARS, ensure
-from lakehouse_core.runtime.demo_lake import build_demo_lake, demo_lake_command, marker_path
+from lakehouse_core.runtime.demo_lake import (
+    build_demo_lake,
+    demo_lake_command,
+    marker_path,
+    other_lake,
+)
 from lakehouse_core.runtime.java import find_javas, java_for_spark
 from lakehouse_core.runtime.plan import Tools, port_uses, process_specs
 from lakehouse_core.runtime.ports import require_free
@@ -30,15 +35,16 @@ from lakehouse_core.runtime.preflight import require_disk, select_engines
 from lakehouse_core.runtime.rundir import RUN_ID_VARIABLE, RunDir, RunStatus, sweep
 from lakehouse_core.runtime.secrets import ensure_tokens
 from lakehouse_core.runtime.spark import spark_engine
-from lakehouse_core.runtime.summary import summary
 from lakehouse_core.runtime.supervisor import Supervisor, Surroundings
 from lakehouse_core.runtime.trino import ensure_server, trino_engine
+from lakehouse_core.store.recover import damaged_since
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from lakehouse_core.config import Loaded
+    from lakehouse_core.config.models import Config
     from lakehouse_core.runtime.preflight import Selection
     from lakehouse_core.runtime.report import Reporter
     from lakehouse_core.runtime.rundir import ProcessStatus
@@ -48,18 +54,35 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpOptions:
-    """What the command line may change for one run."""
+    """What the command line may change for one run.
+
+    Attributes:
+        config: the file; None: the usual one.
+        without: engines to leave out.
+        scale: of the demo lake.
+        rebuild: a demo lake of another scale may be dropped and built anew.
+    """
 
     config: Path | None = None
     without: tuple[str, ...] = ()
     scale: float | None = None
+    rebuild: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """What a start that succeeded has brought up, and how long it took."""
+
+    config: Config
+    processes: tuple[ProcessStatus, ...]
+    seconds: float
 
 
 def run_up(
     options: UpOptions,
     variables: Mapping[str, str],
     reporter: Reporter,
-    show: Callable[[str], None],
+    show: Callable[[Started], None],
 ) -> None:
     """Bring everything up and stay until a signal; returns after a clean stop.
 
@@ -67,7 +90,7 @@ def run_up(
         options: from the command line.
         variables: of this process; the started ones get them too.
         reporter: hears what is going on.
-        show: prints the final block with the URLs.
+        show: tells what has come up, once everything has.
 
     Raises:
         LakehouseError: the start failed; nothing of ours is left running.
@@ -92,7 +115,7 @@ class _Run:
         variables: dict[str, str],
         run: RunDir,
         reporter: Reporter,
-        show: Callable[[str], None],
+        show: Callable[[Started], None],
     ) -> None:
         self._loaded = loaded
         self._config = loaded.config
@@ -100,11 +123,12 @@ class _Run:
         self._show = show
         self._run = run
         self._begun = time.monotonic()
+        self._started = utc_now()
         self._status = RunStatus(
             run_id=uuid.uuid4().hex,
             supervisor_pid=os.getpid(),
             supervisor_created=psutil.Process().create_time(),
-            started_at=utc_now().isoformat(timespec="seconds"),
+            started_at=self._started.isoformat(timespec="seconds"),
             config=str(loaded.path),
             profile=loaded.config.profile,
             phase="preparing",
@@ -122,6 +146,7 @@ class _Run:
             self._phase("stopped")
 
     def _prepare(self, options: UpOptions) -> tuple[Loaded, Tools, dict[str, str]]:
+        keeps_lake = self._keeps_other_lake(options)
         selection = select_engines(self._config, self._machine, options.without)
         # Engines that are left out need no port: ask again once it is known which are.
         loaded = self._without(selection.skipped)
@@ -139,7 +164,8 @@ class _Run:
             trino_java=selection.trino_java,
             trino_server=server,
         )
-        self._build_demo_lake()
+        if not keeps_lake:
+            self._build_demo_lake()
         return self._without(selection.skipped), tools, selection.skipped
 
     def _fetch(self, selection: Selection) -> tuple[Selection, Path | None]:
@@ -162,6 +188,31 @@ class _Run:
                 trino_java = None
         chosen = replace(selection, spark_java=spark_java, trino_java=trino_java, skipped=skipped)
         return chosen, server
+
+    def _keeps_other_lake(self, options: UpOptions) -> bool:
+        """Whether the demo lake that is there is another than the one configured, and stays.
+
+        Raises:
+            ConfigError: another one was asked for, but not that this one be dropped.
+        """
+        config = self._config
+        other = other_lake(config) if config.profile == "demo" else None
+        if other is None:
+            return False
+        what = f"The demo lake in {marker_path(config).parent} has {other}"
+        if options.rebuild:
+            self._reporter.say(f"{what}: its tables are dropped and built anew")
+            return False
+        if options.scale is not None:
+            raise ConfigError(
+                f"{what}; --scale {options.scale:g} would drop its tables and build them anew: "
+                "add --rebuild to have that done, or leave --scale out to keep them"
+            )
+        self._reporter.say(
+            f"{what}, the configuration says scale {config.demo.scale:g} and seed "
+            f"{config.demo.seed}: it is kept; `lakehelm up --rebuild` builds it anew"
+        )
+        return True
 
     def _build_demo_lake(self) -> None:
         """Build the demo lake when the profile wants one; without Spark an existing one will do."""
@@ -195,13 +246,25 @@ class _Run:
                 self._phase("starting")
                 if supervisor.bring_up():
                     self._phase("up")
+                    self._tell_damage()
                     took = time.monotonic() - self._begun
-                    self._show(summary(loaded.config, supervisor.statuses(), took))
+                    processes = tuple(supervisor.statuses())
+                    self._show(Started(config=loaded.config, processes=processes, seconds=took))
                     supervisor.supervise()
             finally:
                 self._phase("stopping")
                 self._reporter.say("Stopping")
                 supervisor.stop()
+
+    def _tell_damage(self) -> None:
+        """A store that began anew, or from a backup, is not only for the log."""
+        damaged = damaged_since(self._config.store, self._started)
+        if damaged:
+            aside = ", ".join(str(path) for path in damaged)
+            self._reporter.say(
+                f"The store was damaged and has been rebuilt as far as possible; put aside: "
+                f"{aside}. `lakehelm doctor` says from what"
+            )
 
     def _without(self, skipped: Mapping[str, str]) -> Loaded:
         """The configuration with these engines off, as the started processes will read it."""

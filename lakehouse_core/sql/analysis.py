@@ -59,6 +59,7 @@ class Analysis:
         ends: where each literal ends in the text.
         kept: numbers of the literals that are part of the template, and how they are compared.
         lexed: its tokens; None when it has no tree.
+        root: its tree.
     """
 
     fingerprint: Fingerprint
@@ -66,6 +67,7 @@ class Analysis:
     ends: tuple[int, ...] = ()
     kept: tuple[tuple[int, bool], ...] = ()
     lexed: Lexed | None = None
+    root: exp.Expr | None = None
 
 
 def analyse(text: str, dialect: SqlDialect) -> Analysis:
@@ -125,6 +127,7 @@ def _understood(lexed: Lexed, dialect: SqlDialect) -> Analysis:
     tree = None if lexed.is_command or is_bare_command(lexed) else parse(lexed, dialect)
     if tree is None:
         return _command(lexed, dialect)
+    dialect.remember(lexed, tree)
     if not is_statement(tree.root):
         word = lexed.tokens[0].text[:40]
         template = render(lexed, Spelling(), dialect)
@@ -146,6 +149,7 @@ def _analysis(lexed: Lexed, tree: Tree | None, bound: Bound | None, template: st
         tuple(end_of(token) for token in lexed.literals),
         tuple((number, number in intervals) for number in sorted(kept)),
         lexed if tree else None,
+        tree.root if tree else None,
     )
 
 

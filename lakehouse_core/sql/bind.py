@@ -183,6 +183,7 @@ class QueryBinder(ExpressionBinder):
                 self.bound.item_uses += [(o, "group") for o in scope.relation.outputs]
             self.clause(group, scope, "group", "group")
         if distinct is not None and distinct.args.get("on") is not None:
+            scope.is_barrier = True  # which row of a group is kept depends on all of them
             self.clause(distinct.args["on"], scope, "group", "group")
         for name in ("having", "qualify"):
             if args.get(name) is not None:
@@ -313,6 +314,8 @@ class QueryBinder(ExpressionBinder):
                 self.bound.renames.append((node.this, ident))
         else:
             self.bound.tables.setdefault(parts)
+        if node.args.get("version") is not None or node.args.get("when") is not None:
+            self.bound.is_travelling = True
         alias = node.args.get("alias")
         if alias is not None and alias.this is not None:
             ident, name = alias.this, self.name_of(alias.this)

@@ -15,6 +15,7 @@ stable template. Nothing here keeps state but the inspector's memory of the proc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -29,10 +30,11 @@ from lakehouse_core.sql.records import Inspection, UnparsedReason
 from lakehouse_core.sql.spelling import UPPER_CASE_DIALECTS, lake_column, lake_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from lakehouse_core.sql.inspector import Inspector
     from lakehouse_core.sql.records import Predicate
+    from lakehouse_core.sql.schema import Schema
 
 _TEXT = pa.string()
 
@@ -90,6 +92,7 @@ TEXTS = pa.schema(
 NESTED = pa.schema(
     [
         *TEXTS,
+        pa.field("unresolved", pa.list_(_TEXT)),  # columns that no known table explains
         pa.field("usage", pa.list_(USAGE_ITEM)),
         pa.field("predicates", pa.list_(PREDICATE_ITEM)),
     ]
@@ -121,7 +124,7 @@ def inspect_texts(batch: pa.RecordBatch | pa.Table) -> InspectedTexts:
     Raises:
         KeyError: the batch lacks `text_id`, `sql_text` or `dialect`.
     """
-    nested = _nested(batch, default_inspector(), {})
+    nested = _nested(batch, default_inspector(), {}, None)
     return InspectedTexts(
         nested.select(TEXTS.names),
         _flat(nested, "usage", USAGE),
@@ -130,7 +133,9 @@ def inspect_texts(batch: pa.RecordBatch | pa.Table) -> InspectedTexts:
 
 
 def inspect_batches(
-    batches: Iterator[pa.RecordBatch], databases: Mapping[str, str] | None = None
+    batches: Iterator[pa.RecordBatch],
+    databases: Mapping[str, str] | None = None,
+    columns: Schema | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The same for Spark's mapInArrow: one row per text, of the schema NESTED.
 
@@ -138,30 +143,33 @@ def inspect_batches(
         batches: texts.
         databases: our catalogs by the names of databases that are linked to them, for engines that
             fold names to upper case.
+        columns: of the lake's tables, as far as known; they decide what the text leaves open.
     """
     inspector = default_inspector()
     for batch in batches:
-        yield from _nested(batch, inspector, databases or {}).to_batches()
+        yield from _nested(batch, inspector, databases or {}, columns).to_batches()
 
 
 def _nested(
-    batch: pa.RecordBatch | pa.Table, inspector: Inspector, databases: Mapping[str, str]
+    batch: pa.RecordBatch | pa.Table,
+    inspector: Inspector,
+    databases: Mapping[str, str],
+    columns: Schema | None,
 ) -> pa.Table:
     texts = batch.column("sql_text").cast(pa.large_binary()).to_pylist()
     dialects = batch.column("dialect").cast(_TEXT).to_pylist()
     catalogs = _optional(batch, "default_catalog")
     namespaces = _optional(batch, "default_namespace")
-    rows = [
-        _row(*given, inspector) for given in zip(texts, dialects, catalogs, namespaces, strict=True)
-    ]
+    look = partial(inspector.inspect, schema=columns, literals=True)
+    rows = [_row(*given, look) for given in zip(texts, dialects, catalogs, namespaces, strict=True)]
     for row, dialect in zip(rows, dialects, strict=True):
         if dialect in UPPER_CASE_DIALECTS:
             _spell(row, databases)
-    columns: dict[str, Any] = {"text_id": batch.column("text_id").cast(_TEXT)}
+    found: dict[str, Any] = {"text_id": batch.column("text_id").cast(_TEXT)}
     for field in NESTED:
         if field.name != "text_id":
-            columns[field.name] = pa.array([row[field.name] for row in rows], field.type)
-    return pa.table(columns, schema=NESTED)
+            found[field.name] = pa.array([row[field.name] for row in rows], field.type)
+    return pa.table(found, schema=NESTED)
 
 
 def _optional(batch: pa.RecordBatch | pa.Table, name: str) -> list[Any]:
@@ -174,16 +182,15 @@ def _row(
     dialect: str | None,
     catalog: str | None,
     namespace: list[str] | str | None,
-    inspector: Inspector,
+    look: Callable[..., Inspection],
 ) -> dict[str, Any]:
     text = (raw or b"").decode("utf-8", "replace")
     try:
-        found = inspector.inspect(
+        found = look(
             text,
             dialect or "",
             default_catalog=catalog,
             default_namespace=_namespace(namespace),
-            literals=True,
         )
     except PARSER_FAILURES as error:
         found = _failure(text, error)
@@ -194,6 +201,7 @@ def _row(
         "tables": found.tables,
         "error": found.error and well_formed(found.error),
         "reason": found.reason,
+        "unresolved": sorted({use.column for use in found.columns if not use.table}),
         "usage": [(use.table, use.column, use.role) for use in found.columns if use.table],
         "predicates": [_predicate(each) for each in found.predicates or () if each.table],
     }

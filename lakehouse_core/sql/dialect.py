@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import re
 import threading
 from functools import cached_property, lru_cache
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from sqlglot import exp
     from sqlglot.tokenizer_core import Token
 
+    from lakehouse_core.sql.lex import Lexed
+    from lakehouse_core.sql.tree import Tree
+
+_LONGEST_KEPT = 64 * 1024  # characters
 # Canonical alias names of templates; a real name of this form is quoted to stay apart from them.
 _CANONICAL = re.compile(r"[tcwn][0-9]+\Z")
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
@@ -31,6 +36,8 @@ class SqlDialect:
     """One dialect; cheap to keep, made once per name by `dialect_named`."""
 
     def __init__(self, name: str) -> None:
+        # sqlglot logs the text of what it has no model for, and it may hold a secret.
+        logging.getLogger("sqlglot").setLevel(logging.ERROR)
         self.name = name
         self.base = Dialect.get_or_raise(name or None)
         self._local = threading.local()
@@ -52,6 +59,11 @@ class SqlDialect:
     def has_lateral_aliases(self) -> bool:
         """Whether a SELECT item may use the alias of an item to its left."""
         return self.name in {"spark", "databricks", "duckdb", "snowflake", "redshift", "clickhouse"}
+
+    def puts_nulls_first(self, *, is_descending: bool) -> bool:
+        """Whether NULLs come first in an ORDER BY that does not say where."""
+        ordering = self.base.NULL_ORDERING
+        return ordering == ("nulls_are_large" if is_descending else "nulls_are_small")
 
     @cached_property
     def _reserved(self) -> frozenset[str]:
@@ -82,6 +94,16 @@ class SqlDialect:
     def parse(self, tokens: list[Token], text: str) -> list[exp.Expr | None]:
         """Trees of a list of tokens; sqlglot's ParseError when there are none."""
         return self.base.parser().parse(tokens, text)
+
+    def remember(self, lexed: Lexed, tree: Tree) -> None:
+        """Keep the last tree of this thread: whoever decides on a new text looks at it, too."""
+        is_small = len(lexed.text) <= _LONGEST_KEPT
+        self._local.parsed = (lexed, tree) if is_small else None
+
+    def recall(self, text: str) -> tuple[Lexed, Tree] | None:
+        """Tokens and tree of a text, if it was the last one; nobody changes them."""
+        parsed: tuple[Lexed, Tree] | None = getattr(self._local, "parsed", None)
+        return parsed if parsed is not None and parsed[0].text == text else None
 
     def _fold(self, name: str, quoted: bool) -> str:
         """The name as the engine compares it."""

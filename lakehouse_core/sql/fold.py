@@ -35,6 +35,7 @@ _TIMESTAMPS = (exp.FromISO8601Timestamp, exp.TimeStrToTime, exp.Timestamp)
 _FORMATTED = (exp.StrToTime, exp.StrToDate, exp.TsOrDsToTimestamp)
 _LATER = (exp.DateAdd, exp.TsOrDsAdd, exp.TimestampAdd, exp.DatetimeAdd)
 _EARLIER = (exp.DateSub, exp.TimestampSub, exp.DatetimeSub)
+_NOW, _NOW_LOCAL = (exp.CurrentTimestamp,), (exp.Localtimestamp, exp.CurrentDatetime)
 _MAKE_DATE = ("make_date", "date_from_parts", "datefromparts")
 _PLAIN_TOKENS = frozenset(
     {
@@ -205,6 +206,22 @@ class Folder:
             _time(start(slots)), literal.to_span(amount(slots), "month")
         )
 
+    def _now(self, node: exp.Expr, _depth: int) -> Program:
+        if isinstance(node, exp.CurrentDate):
+            return lambda slots: UNKNOWN if slots.at is None else slots.at.date()
+        is_local = isinstance(node, _NOW_LOCAL)
+
+        def run(slots: Slots) -> Constant:
+            if slots.at is None:
+                return UNKNOWN
+            return slots.at.replace(tzinfo=None) if is_local else slots.at
+
+        return run
+
+    def _called(self, node: exp.Expr, depth: int) -> Program:
+        is_now = node.name.lower() == "now" and not node.expressions
+        return self._now(node, depth) if is_now else self._date_of_parts(node, depth)
+
     def _date_of_parts(self, node: exp.Expr, depth: int) -> Program:
         if isinstance(node, exp.Anonymous):
             parts = node.expressions if node.name.lower() in _MAKE_DATE else []
@@ -267,5 +284,7 @@ _MAKERS: tuple[tuple[Any, Callable[[Folder, exp.Expr, int], Program]], ...] = (
     (_FORMATTED, Folder._formatted),
     ((*_LATER, *_EARLIER), Folder._moved),
     ((exp.AddMonths,), Folder._months_later),
-    ((exp.DateFromParts, exp.Anonymous), Folder._date_of_parts),
+    ((exp.CurrentDate, *_NOW, *_NOW_LOCAL), Folder._now),
+    ((exp.DateFromParts,), Folder._date_of_parts),
+    ((exp.Anonymous,), Folder._called),
 )

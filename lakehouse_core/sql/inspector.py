@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from lakehouse_core.domain.table import join_name
 from lakehouse_core.sql.analysis import Analysis, analyse, failed
 from lakehouse_core.sql.cache import Cache
 from lakehouse_core.sql.dialect import (
@@ -25,16 +26,29 @@ from lakehouse_core.sql.dialect import (
 from lakehouse_core.sql.mask import Mask, shorten_lists
 from lakehouse_core.sql.predicate import evaluate, shapes_of
 from lakehouse_core.sql.records import Fingerprint, Inspection, UnparsedReason
+from lakehouse_core.sql.scanning import evaluate_scans, scan_shapes
 from lakehouse_core.sql.schema import Schema
+from lakehouse_core.sql.shape import (
+    NO_LITERALS,
+    StatementShape,
+    TemplateShape,
+    literal_numbers,
+    template_shape,
+)
 from lakehouse_core.sql.slots import Slots, as_shortened, as_written, raw_of, shortened
 from lakehouse_core.sql.tree import interval_form
 from lakehouse_core.sql.usage import Defaults, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
+    from lakehouse_core.sql.condition import TableScan
+    from lakehouse_core.sql.lex import Lexed
     from lakehouse_core.sql.predicate import Shape
     from lakehouse_core.sql.records import Predicate
+    from lakehouse_core.sql.scanning import ScanShape
+    from lakehouse_core.sql.slots import Numbering
 
 Columns = Schema | Mapping[str, "Iterable[str]"]
 
@@ -86,7 +100,10 @@ class Inspector:
         # Where literals have meaning, by the key with its lists in full.
         self._in_full: Cache[tuple[str, str], _Entry] = Cache(cached)
         self._usage: Cache[tuple[object, ...], Inspection] = Cache(cached)
+        self._glances: Cache[tuple[object, ...], Inspection] = Cache(cached)
         self._shapes: Cache[tuple[object, ...], tuple[Shape, ...]] = Cache(cached)
+        self._templates: Cache[tuple[str, str], TemplateShape] = Cache(cached)
+        self._scans: Cache[tuple[object, ...], tuple[ScanShape, ...]] = Cache(cached)
 
     def fingerprint(self, sql: str, dialect: str) -> Fingerprint:
         """The template of a statement; never raises on account of the text or the dialect."""
@@ -130,6 +147,107 @@ class Inspector:
         full_key = language.masker.full_key(sql)
         found = self._remembered(sql, full_key, wanted)
         return self._used(sql, full_key, wanted) if found is None else found
+
+    def glance(
+        self,
+        sql: str,
+        dialect: str,
+        *,
+        default_catalog: str | None = None,
+        default_namespace: tuple[str, ...] = (),
+    ) -> Inspection:
+        """Template, kind and tables alone, for half the price of `inspect`; `columns` is empty.
+
+        See `inspect` for the arguments; never raises, as `fingerprint`.
+        """
+        try:
+            language = dialect_named(dialect)
+        except UnknownDialectError as error:
+            return _inspection(_of_unknown_dialect(sql, error))
+        defaults = Defaults(default_catalog, tuple(default_namespace))
+        full_key = language.masker.full_key(sql)
+        known = self._known(sql, full_key, language)
+        place = (language.name, default_catalog, defaults.namespace)
+        found = self._glances.get((known[0].template_id, *place)) if known else None
+        if found is not None:
+            return found
+        analysis, _ = self._analyse(sql, full_key, language)
+        fingerprint, bound = analysis.fingerprint, analysis.bound
+        named = {defaults.table(parts) for parts in bound.tables} if bound else set()
+        found = replace(_inspection(fingerprint), tables=tuple(sorted(named)))
+        if fingerprint.error is None:
+            self._glances.put((fingerprint.template_id, *place), found)
+        return found
+
+    def shape(self, sql: str, dialect: str) -> StatementShape:
+        """A text in numbers; never raises, as `fingerprint`."""
+        try:
+            language = dialect_named(dialect)
+        except UnknownDialectError as error:
+            return StatementShape(_of_unknown_dialect(sql, error).template_id, None, NO_LITERALS)
+        full_key = language.masker.full_key(sql)
+        known = self._known(sql, full_key, language)
+        template = self._templates.get((language.name, known[0].template_id)) if known else None
+        if known is None or template is None:
+            analysis, _ = self._analyse(sql, full_key, language)
+            fingerprint = analysis.fingerprint
+            if analysis.root is not None and analysis.bound is not None:
+                tables = sorted(map(join_name, analysis.bound.tables))
+                template = template_shape(analysis.root, tables)
+                self._templates.put((language.name, fingerprint.template_id), template)
+        else:
+            fingerprint = known[0]
+        literals = language.masker.mask(sql, full_key).literals if full_key is not None else ()
+        return StatementShape(fingerprint.template_id, template, literal_numbers(literals))
+
+    def scans(
+        self,
+        sql: str,
+        dialect: str,
+        *,
+        default_catalog: str | None = None,
+        default_namespace: tuple[str, ...] = (),
+        schema: Columns | None = None,
+        at: datetime | None = None,
+    ) -> tuple[TableScan, ...] | None:
+        """Every reading of a base table with its condition; the arguments are `inspect`'s.
+
+        With `at`, when it runs (UTC), conditions on CURRENT_DATE and the like have their values.
+        None when nobody can tell: the text was not understood, or reads a table as it once was.
+        """
+        try:
+            language = dialect_named(dialect)
+        except UnknownDialectError:
+            return None
+        columns = schema if schema is None or isinstance(schema, Schema) else Schema(schema)
+        defaults = Defaults(default_catalog, tuple(default_namespace), columns)
+        wanted = _Wanted(language, defaults, literals=True)
+        full_key = language.masker.full_key(sql)
+        known = self._known(sql, full_key, language)
+        if known is not None and full_key is not None:
+            shapes = self._scans.get((known[1], *wanted.key(known[0])))
+            if shapes is not None:
+                slots = _slots(known[1], language.masker.mask(sql, full_key))
+                slots.at = at
+                return evaluate_scans(shapes, slots)
+        return self._scanned(sql, full_key, wanted, at)
+
+    def _scanned(
+        self, sql: str, full_key: str | None, wanted: _Wanted, at: datetime | None
+    ) -> tuple[TableScan, ...] | None:
+        """The readings of a text that must be analysed."""
+        analysis, key = self._analyse(sql, full_key, wanted.dialect)
+        bound, lexed = analysis.bound, analysis.lexed
+        if bound is None or lexed is None or bound.is_travelling:
+            return None
+        usage = Usage(bound, wanted.dialect, wanted.defaults)
+        mask = wanted.dialect.masker.mask(sql, full_key) if key and full_key is not None else None
+        numbering, slots = _numbered(lexed, key, mask)
+        shapes = scan_shapes(bound, usage, lexed, numbering, wanted.defaults)
+        if key is not None:
+            self._scans.put((key, *wanted.key(analysis.fingerprint)), shapes)
+        slots.at = at
+        return evaluate_scans(shapes, slots)
 
     def _remembered(self, sql: str, full_key: str | None, wanted: _Wanted) -> Inspection | None:
         """The inspection of a text whose key, usage and predicates are known."""
@@ -228,13 +346,18 @@ def _shapes(
     bound, lexed = analysis.bound, analysis.lexed
     if usage is None or bound is None or lexed is None:
         return (), Slots(())
+    numbering, slots = _numbered(lexed, key, mask)
+    return shapes_of(bound, usage, lexed, numbering), slots
+
+
+def _numbered(lexed: Lexed, key: str | None, mask: Mask | None) -> tuple[Numbering, Slots]:
+    """Where the literals of an analysed text are found under its key, and what they are."""
     count = len(lexed.literals)
     if key is None or mask is None:
-        slots = Slots([raw_of(token) for token in lexed.literals])
-        return shapes_of(bound, usage, lexed, as_written(count)), slots
+        return as_written(count), Slots([raw_of(token) for token in lexed.literals])
     is_full = key == mask.full_key
     numbering = as_written(count) if is_full else as_shortened(mask.full_key, count)
-    return shapes_of(bound, usage, lexed, numbering), _slots(key, mask)
+    return numbering, _slots(key, mask)
 
 
 def _slots(key: str, mask: Mask) -> Slots:

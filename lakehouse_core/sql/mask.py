@@ -122,6 +122,11 @@ class Masker:
         literals = [m for m in found if actions[m.lastindex or 0] is _literal]
         return Mask(full_key, tuple(m[0] for m in literals), tuple(m.end() - 1 for m in literals))
 
+    def comments(self, text: str) -> list[tuple[int, int]]:
+        """Where the comments of a text that has a key begin and end (exclusive)."""
+        actions, found = self._actions, self._pattern.finditer(text)
+        return [m.span() for m in found if actions[m.lastindex or 0] is _comment]
+
     def evened_out(self, text: str) -> str:
         """A text that has no tokens, with as much evened out as can be seen without them."""
         actions = self._actions

@@ -78,8 +78,8 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """What a predicate says about one of its columns."""
+class Reading:
+    """What a predicate says about one of its columns; see `Shape`."""
 
     operator: Operator
     programs: tuple[Program, ...]
@@ -156,19 +156,22 @@ def shapes_of(bound: Bound, usage: Usage, lexed: Lexed, numbering: Numbering) ->
         lexed: its tokens.
         numbering: where its literals will be found.
     """
-    return _Shapes(bound, usage, lexed, numbering).shapes()
+    return Shapes(bound, usage, lexed, numbering).shapes()
 
 
-class _Shapes:
+class Shapes:
+    """Reads the shapes of one bound statement."""
+
     def __init__(self, bound: Bound, usage: Usage, lexed: Lexed, numbering: Numbering) -> None:
         self._bound = bound
         self._usage = usage
         self._lexed = lexed
         self._numbering = numbering
         self._folder = Folder(lexed.literals, numbering.slots)
-        self._scope_of = {id(s): scope for scope in bound.scopes for s in scope.sources}
+        self.scope_of = {id(s): scope for scope in bound.scopes for s in scope.sources}
 
     def shapes(self) -> tuple[Shape, ...]:
+        """The shapes in the order of the text."""
         found: list[Shape] = []
         for condition in self._bound.conditions:
             for ref in condition.refs:
@@ -179,12 +182,12 @@ class _Shapes:
 
     def _of(self, condition: Condition, ref: Ref, role: Role) -> list[Shape]:
         node = condition.node.this if isinstance(condition.node, exp.Escape) else condition.node
-        path = _path(ref, node)
+        path = column_path(ref, node)
         if path is None:
             return []
-        reading = self._reading(node, path, is_negated=condition.is_negated)
+        reading = self.reading(node, path, is_negated=condition.is_negated)
         is_plain, is_pushed = self._through(ref)
-        function = _function(path, ref) if is_plain else "EXPRESSION"
+        function = wrapping(path, ref) if is_plain else "EXPRESSION"
         is_conjunct = (
             condition.or_group < 0 and is_pushed and self._prunes(condition, ref, reading, function)
         )
@@ -226,12 +229,12 @@ class _Shapes:
         return is_plain, is_pushed
 
     def _prunes(
-        self, condition: Condition, ref: Ref, reading: _Reading, function: str | None
+        self, condition: Condition, ref: Ref, reading: Reading, function: str | None
     ) -> bool:
         source = ref.source
         if source is None:
             return ref.output is not None and condition.prunes is None
-        owner = self._scope_of.get(id(source))
+        owner = self.scope_of.get(id(source))
         if owner is not None and owner is not ref.scope:
             if _is_around(owner, ref.scope) or owner.is_barrier:
                 return False
@@ -242,10 +245,11 @@ class _Shapes:
 
     # --- operator and values -----------------------------------------------------------------
 
-    def _reading(self, node: exp.Expr, path: list[exp.Expr], *, is_negated: bool) -> _Reading:
+    def reading(self, node: exp.Expr, path: list[exp.Expr], *, is_negated: bool) -> Reading:
+        """Operator and values of a predicate, seen from the column at the end of a path."""
         if not path:  # the column is the whole predicate
             truth = not is_negated
-            return _Reading("=", (lambda _: truth,), is_negated=False)
+            return Reading("=", (lambda _: truth,), is_negated=False)
         if node.args.get("negate"):
             is_negated = not is_negated
         place = path[-1].arg_key
@@ -257,7 +261,7 @@ class _Shapes:
             return self._in(node, is_negated=is_negated)
         return self._special(node, place, is_negated=is_negated)
 
-    def _special(self, node: exp.Expr, place: str | None, *, is_negated: bool) -> _Reading:
+    def _special(self, node: exp.Expr, place: str | None, *, is_negated: bool) -> Reading:
         operator: Operator = "other"
         if isinstance(node, exp.Is):
             operator = "is_null" if isinstance(node.expression, exp.Null) else "<=>"
@@ -266,9 +270,9 @@ class _Shapes:
         is_read = isinstance(node, exp.Binary) and place == "this"
         is_read = is_read and not isinstance(node.parent, exp.Escape)
         program = self._folder.program(node.expression) if is_read else unknown
-        return _Reading(operator if place == "this" else "other", (program,), is_negated)
+        return Reading(operator if place == "this" else "other", (program,), is_negated)
 
-    def _comparison(self, node: exp.Expr, place: str | None, *, is_negated: bool) -> _Reading:
+    def _comparison(self, node: exp.Expr, place: str | None, *, is_negated: bool) -> Reading:
         operator = _OPERATORS[node.__class__]
         if isinstance(node, _NEGATED):
             is_negated = not is_negated
@@ -277,30 +281,30 @@ class _Shapes:
             operator, value = _FLIPPED.get(operator, operator), node.this
         if is_negated and operator in _INVERSE:
             operator, is_negated = _INVERSE[operator], False
-        return _Reading(operator, (self._folder.program(value),), is_negated)
+        return Reading(operator, (self._folder.program(value),), is_negated)
 
-    def _between(self, node: exp.Expr, place: str | None, *, is_negated: bool) -> _Reading:
+    def _between(self, node: exp.Expr, place: str | None, *, is_negated: bool) -> Reading:
         program = self._folder.program
         if place == "this":
             limits = (program(node.args.get("low")), program(node.args.get("high")))
-            return _Reading("between", limits, is_negated)
+            return Reading("between", limits, is_negated)
         if is_negated:
-            return _Reading("other", (unknown,), is_negated)
-        return _Reading("<=" if place == "low" else ">=", (program(node.this),), is_negated)
+            return Reading("other", (unknown,), is_negated)
+        return Reading("<=" if place == "low" else ">=", (program(node.this),), is_negated)
 
-    def _in(self, node: exp.Expr, *, is_negated: bool) -> _Reading:
+    def _in(self, node: exp.Expr, *, is_negated: bool) -> Reading:
         items = node.expressions
         if not items or isinstance(node.this, exp.Tuple):
-            return _Reading("in", (unknown,), is_negated)
+            return Reading("in", (unknown,), is_negated)
         programs = tuple(self._folder.program(item) for item in items)
         number = self._number(items[0]) if len(items) == 1 else -1
         if number < 0:
-            return _Reading("in", programs, is_negated)
+            return Reading("in", programs, is_negated)
         slot = self._numbering.slots[number]
         tokens = self._lexed.lists.get(self._lexed.literals[number].start)
         if tokens is not None and slot not in self._numbering.lists:
             programs = tuple(self._items(tokens))
-        return _Reading("in", programs, is_negated, slot)
+        return Reading("in", programs, is_negated, slot)
 
     def _items(self, tokens: Sequence[Token]) -> Iterator[Program]:
         """The items of a list that every text of the key has in the same form."""
@@ -331,7 +335,7 @@ def _item(sign: str, slot: int) -> Program:
     return lambda slots: item_value(sign + slots.texts[slot])
 
 
-def _path(ref: Ref, predicate: exp.Expr) -> list[exp.Expr] | None:
+def column_path(ref: Ref, predicate: exp.Expr) -> list[exp.Expr] | None:
     """The nodes from a column up to the predicate, without brackets; None when it is elsewhere."""
     node: Any = ref.node.parent if ref.node is not None else None
     path: list[exp.Expr] = []
@@ -341,7 +345,7 @@ def _path(ref: Ref, predicate: exp.Expr) -> list[exp.Expr] | None:
     return path if node is predicate else None
 
 
-def _function(path: list[exp.Expr], ref: Ref) -> str | None:
+def wrapping(path: list[exp.Expr], ref: Ref) -> str | None:
     """What a column is wrapped in on its way to the predicate."""
     if not path:
         return None

@@ -1,7 +1,8 @@
 """Tokens to template text: one spelling for everything that does not matter.
 
 Keywords and functions are upper case, names folded, literals `?`, aliases canonical; equal items
-of an IN list and equal rows of VALUES appear once; the layout is always the same.
+of an IN list and equal rows of VALUES appear once; the usual order of NULLs is not written; the
+layout is always the same.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ _FIXED = {
     Code.NEQ: "<>",
 }
 _SILENT = frozenset({Code.SIGN, Code.DOT})
+_NULL_PLACES = ("FIRST", "LAST")
 _OPENING = frozenset({Code.L_PAREN, Code.L_BRACKET})
 _NO_SPACE_BEFORE = frozenset(
     {Code.COMMA, Code.R_PAREN, Code.R_BRACKET, Code.DOT, Code.COLON, Code.SEMICOLON}
@@ -97,6 +99,8 @@ class _Pieces:
 def render(lexed: Lexed, spelling: Spelling, dialect: SqlDialect) -> str:
     """The template of a statement."""
     pieces = _pieces(lexed, spelling, dialect)
+    if spelling.is_parsed and "NULLS" in pieces.texts:
+        _drop_usual_null_order(pieces, dialect)
     if lexed.has_items:
         _shorten_lists(pieces)
     return _laid_out(pieces)
@@ -172,6 +176,22 @@ def _is_part_of_literal(lexed: Lexed, index: int, spelling: Spelling) -> bool:
 
 def _is_value(lexed: Lexed, index: int) -> bool:
     return index > 0 and lexed.tokens[index - 1].token_type in _VALUE_FOLLOWS
+
+
+def _drop_usual_null_order(pieces: _Pieces, dialect: SqlDialect) -> None:
+    """Leave out where NULLs stand when a text need not say it.
+
+    NULLS LAST is what Trino, DuckDB and Athena do unasked, and what a translation of their texts
+    adds for the others; NULLS FIRST is left out where the dialect itself does it unasked.
+    """
+    texts = pieces.texts
+    for index in range(len(texts) - 2, 0, -1):
+        if texts[index] != "NULLS" or texts[index + 1] not in _NULL_PLACES:
+            continue
+        is_descending = texts[index - 1] == "DESC"
+        if texts[index + 1] == "LAST" or dialect.puts_nulls_first(is_descending=is_descending):
+            del texts[index : index + 2]
+            del pieces.codes[index : index + 2]
 
 
 def _shorten_lists(pieces: _Pieces) -> None:

@@ -197,6 +197,7 @@ class Bound:
     comparisons: list[Comparison] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     ors: int = 0
+    is_travelling: bool = False  # a table is read as it was at another time
     scopes: list[Scope] = field(default_factory=list)
     stars: list[Source] = field(default_factory=list)  # base tables read with a star
     item_uses: list[tuple[Output, Role]] = field(default_factory=list)  # ORDER BY 1, GROUP BY ALL

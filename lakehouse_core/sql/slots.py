@@ -17,6 +17,7 @@ from lakehouse_core.sql.render import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from sqlglot.tokenizer_core import Token
 
@@ -30,10 +31,12 @@ class Slots:
     Attributes:
         texts: raw literals by number; of a list its first.
         lists: number of a list's first literal → its raw items: literals with their sign, words.
+        at: when the text runs, in UTC; None: not known, nor what CURRENT_DATE and the like are.
     """
 
     texts: Sequence[str]
     lists: dict[int, list[str]] = field(default_factory=dict)
+    at: datetime | None = None
 
 
 def unquoted(raw: str) -> str:

@@ -27,9 +27,9 @@ from lakehouse_core.store.database import open_file
 from lakehouse_core.store.durable import copy_file, sync
 from lakehouse_core.store.faults import first_line
 from lakehouse_core.store.gate import backup_script
-from lakehouse_core.store.literals import identifier, literal
+from lakehouse_core.store.literals import identifier
 from lakehouse_core.store.migrate import newest_version, schema_version
-from lakehouse_core.store.recover import backups_of, put_aside, wal_of
+from lakehouse_core.store.recover import STAMP, backups_of, put_aside, wal_of
 from lakehouse_core.store.spool import Spool
 from lakehouse_core.store.tables import TABLES
 
@@ -132,15 +132,32 @@ def backup(config: Config, clock: Clock = utc_now) -> Path:
     Raises:
         StoreError: it could not be copied; nothing is left behind.
     """
-    store = config.store
-    store.backups.mkdir(parents=True, exist_ok=True)
-    final = store.backups / f"telemetry-{clock():%Y%m%dT%H%M%S%f}.duckdb"
-    partial = final.with_suffix(".partial")
-    try:
+
+    def copy(partial: Path) -> None:
         try:
             _back_up_served(config, partial)
         except (StoreUnavailableError, ConfigError):
-            _back_up_closed(store, partial)
+            _back_up_closed(config.store, partial)
+
+    return write_backup(config.store, copy, f"{clock():{STAMP}}")
+
+
+def write_backup(store: StoreConfig, copy: Callable[[Path], None], label: str) -> Path:
+    """Have a copy made, look whether it can be opened, and give it its name.
+
+    Args:
+        store: where backups are.
+        copy: copies the store into a new file.
+        label: of the backup; the newest is the one that sorts last.
+
+    Raises:
+        StoreError: it could not be copied; nothing is left behind.
+    """
+    store.backups.mkdir(parents=True, exist_ok=True)
+    final = store.backups / f"telemetry-{label}.duckdb"
+    partial = final.with_suffix(".partial")
+    try:
+        copy(partial)
         open_file(partial, store.memory_limit, read_only=True).close()
         sync(partial)
         partial.rename(final)
@@ -171,7 +188,7 @@ def restore(config: Config, path: Path, clock: Clock = utc_now) -> Restored:
             f"Backup {path} has schema version {version}, this Lakehelm knows up to {newest}"
         )
     store.path.parent.mkdir(parents=True, exist_ok=True)
-    replaced = _swap(store, path, f"{clock():%Y%m%dT%H%M%S%f}")
+    replaced = _swap(store, path, f"{clock():{STAMP}}")
     return Restored(restored_from=path, schema_version=version, replaced=replaced)
 
 
@@ -252,7 +269,7 @@ def _back_up_closed(store: StoreConfig, partial: Path) -> None:
         raise StoreError(f"There is no store {store.path} yet: nothing to back up")
     with open_file(store.path, store.memory_limit) as connection:
         try:
-            connection.execute(backup_script(connection, literal(str(partial))))
+            connection.execute(backup_script(connection, partial))
         except duckdb.Error as error:
             raise StoreError(
                 f"The store cannot be backed up to {partial}: {first_line(error)}"

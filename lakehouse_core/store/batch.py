@@ -34,6 +34,7 @@ def conform(table: str, rows: pa.Table) -> pa.Table:
             column, a value that does not fit; names what is wrong.
     """
     schema = schema_of(table)
+    rows = _with_blanks(spec_of(table), rows)
     _check_columns(spec_of(table), schema, rows)
     arrays = [_column(table, field, rows) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
@@ -59,6 +60,18 @@ def slices(batch: pa.Table) -> Iterator[pa.Table]:
     """A prepared batch in pieces of at most `SLICE_ROWS` rows."""
     for start in range(0, batch.num_rows, SLICE_ROWS):
         yield batch.slice(start, SLICE_ROWS)
+
+
+def _with_blanks(spec: StoreTable, rows: pa.Table) -> pa.Table:
+    """The rows with empty texts where they have no value of a column that allows it."""
+    for name in spec.blank:
+        at = rows.schema.get_field_index(name)
+        if at < 0:
+            empty = pa.repeat(pa.scalar("", pa.string()), rows.num_rows)
+            rows = rows.append_column(name, empty)
+        elif rows.column(at).null_count:
+            rows = rows.set_column(at, name, pc.fill_null(rows.column(at).cast(pa.string()), ""))
+    return rows
 
 
 def _check_columns(spec: StoreTable, schema: pa.Schema, rows: pa.Table) -> None:

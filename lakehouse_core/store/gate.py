@@ -8,6 +8,8 @@ run, or NULL to refuse:
 - both roles: one SELECT over the store's tables, with functions that have no side effects;
 - both roles: `run agent <name>`, which notes the wish that a scheduled job be run at once;
 - both roles: `decide action <wish>`, which notes a wish about an action (views/decisions.py);
+- both roles: `set engine <wish>`, which notes the state an engine is to be in (views/switches.py);
+- both roles: `save query` and `drop query`, which keep statements of people (views/console.py);
 - writer: also the commands below, which stand for scripts kept here. A writer never sends SQL that
   writes, so there is no such SQL to check.
 
@@ -73,7 +75,30 @@ SELECT request_id, agent, asked_at, state, taken_at, ended_at, run_id, answer FR
 WHERE agent = '{file}' ORDER BY asked_at DESC LIMIT 1
 """
 _AGENT = r"[A-Za-z0-9_.:-]{1,80}"
-_OPEN_COMMANDS = ("run agent", "decide action")
+_OPEN_COMMANDS = ("run agent", "decide action", "set engine", "save query", "drop query")
+
+# What a command's JSON in base64url says.
+_SAID = "TRY(decode(from_base64(replace(replace('{file}', '-', '+'), '_', '/')))::JSON)"
+
+# As a decision: of engines that are known, few that wait and few a minute.
+_SET_ENGINE = """
+INSERT INTO engine_request (request_id, asked_at, engine_id, configured, actor, reason, state)
+SELECT wish.request_id, now(), wish.engine_id, wish.configured, wish.actor, wish.reason, 'waiting'
+FROM (
+  SELECT said->>'request_id' AS request_id, said->>'engine_id' AS engine_id,
+    said->>'configured' AS configured, said->>'actor' AS actor, said->>'reason' AS reason
+  FROM (SELECT {said} AS said)
+) AS wish
+WHERE regexp_full_match(wish.request_id, '[0-9a-f]{32}')
+  AND wish.configured IN ('active', 'inactive', 'maintenance')
+  AND length(wish.actor) BETWEEN 1 AND 120
+  AND length(coalesce(wish.reason, '')) <= 1000
+  AND EXISTS (SELECT 1 FROM engine WHERE engine.engine_id = wish.engine_id)
+  AND NOT EXISTS (SELECT 1 FROM engine_request AS known WHERE known.request_id = wish.request_id)
+  AND (SELECT count(*) FROM engine_request WHERE state = 'waiting') < 20
+  AND (SELECT count(*) FROM engine_request WHERE asked_at > now() - INTERVAL 1 MINUTE) < 60;
+SELECT * FROM engine_request WHERE request_id = ({said}->>'request_id')
+""".replace("{said}", _SAID)
 
 # A wish again: the agents process checks it and answers. JSON in base64url, so that it is one word
 # and nothing in it is ever read as SQL. Only about actions that are known or,
@@ -104,16 +129,38 @@ WHERE regexp_full_match(wish.request_id, '[0-9a-f]{32}')
   AND length(coalesce(wish.proposal, '')) <= 4000
   AND (wish.verb = 'propose') = (wish.proposal IS NOT NULL)
   AND (wish.verb = 'propose') <> EXISTS (
-    SELECT 1 FROM action WHERE action.action_id = wish.action_id)
+    SELECT 1 FROM action WHERE action.action_id = wish.action_id
+    UNION ALL SELECT 1 FROM route_trial WHERE route_trial.trial_id = wish.action_id)
   AND NOT EXISTS (SELECT 1 FROM decision_request AS known WHERE known.request_id = wish.request_id)
   AND (SELECT count(*) FROM decision_request WHERE state = 'waiting') < 50
   AND (SELECT count(*) FROM decision_request WHERE asked_at > now() - INTERVAL 1 MINUTE) < 60;
 SELECT * FROM decision_request WHERE request_id = ({said}->>'request_id')
-""".replace(
-    "{said}",
-    "TRY(decode(from_base64(replace(replace('{file}', '-', '+'), '_', '/')))::JSON)",
-)
+""".replace("{said}", _SAID)
 _WISH = r"[A-Za-z0-9_-]+={0,2}"
+
+# Statements people keep: so many, and few a minute. Who saved one may remove it.
+_SAVE_QUERY = """
+INSERT INTO saved_query (query_id, saved_at, saved_by, name, sql_text)
+SELECT kept.query_id, now(), kept.actor, kept.name, kept.sql_text
+FROM (
+  SELECT said->>'query_id' AS query_id, said->>'actor' AS actor, said->>'name' AS name,
+    said->>'sql' AS sql_text
+  FROM (SELECT {said} AS said)
+) AS kept
+WHERE regexp_full_match(kept.query_id, '[0-9a-f]{16}')
+  AND length(kept.actor) BETWEEN 1 AND 120 AND length(kept.name) BETWEEN 1 AND 120
+  AND length(kept.sql_text) BETWEEN 1 AND 8000
+  AND NOT EXISTS (SELECT 1 FROM saved_query AS known WHERE known.query_id = kept.query_id)
+  AND (SELECT count(*) FROM saved_query) < 5000
+  AND (SELECT count(*) FROM saved_query WHERE saved_at > now() - INTERVAL 1 MINUTE) < 60;
+SELECT query_id, saved_at, saved_by, name, sql_text FROM saved_query
+WHERE query_id = ({said}->>'query_id')
+""".replace("{said}", _SAID)
+_DROP_QUERY = """
+DELETE FROM saved_query
+WHERE query_id = ({said}->>'query_id') AND saved_by = ({said}->>'actor');
+SELECT query_id FROM saved_query WHERE query_id = ({said}->>'query_id')
+""".replace("{said}", _SAID)
 
 # What Quack itself asks when a database is attached, and what it learns: nothing. Kept connections
 # (sessions.py) are attached databases, but never looked into.
@@ -132,20 +179,20 @@ FROM duckdb_views()""": "SELECT 'main' AS schema_name, '' AS sql, 'table' AS kin
 # COPY FROM DATABASE changes settings underway, which are locked; so tables are copied one by one,
 # in one transaction.
 _BACK_UP = Template("""
-ATTACH $target AS backup_target;
+ATTACH $target AS $database;
 BEGIN TRANSACTION;
 $copies;
 COMMIT;
-DETACH backup_target;
+DETACH $database;
 SELECT $target AS file
 """)
 _COPY = Template("""$create
-INSERT INTO backup_target.main.$table FROM main.$table""")
+INSERT INTO $database.main.$table FROM main.$table""")
 _TABLES = """
 SELECT table_name, sql FROM duckdb_tables()
 WHERE database_name = current_database() AND schema_name = 'main' AND NOT temporary
 """
-_DISCARD = "DETACH DATABASE IF EXISTS backup_target; SELECT true AS detached"
+_DISCARD = Template("DETACH DATABASE IF EXISTS $database; SELECT true AS detached")
 
 
 def install(
@@ -186,24 +233,39 @@ def _commands(
     file = literal(f"{store.spool}/{{file}}")
     for name, spec in TABLES.items():
         yield f"merge {name}", _FILE, merge_script(spec, f"read_parquet({file})")
-    target = literal(f"{store.backups}/{{file}}")
+    target = store.backups / "{file}"
     yield "backup store", _BACKUP, backup_script(connection, target)
-    yield "discard backup", _BACKUP, _DISCARD
+    yield "discard backup", _BACKUP, discard_script(target)
     yield "run agent", _AGENT, _RUN_AGENT
     yield "decide action", _WISH, _DECIDE
+    yield "set engine", _WISH, _SET_ENGINE
+    yield "save query", _WISH, _SAVE_QUERY
+    yield "drop query", _WISH, _DROP_QUERY
 
 
-def backup_script(connection: duckdb.DuckDBPyConnection, target: str) -> str:
+def backup_script(connection: duckdb.DuckDBPyConnection, target: Path) -> str:
     """Copies the store, as it is at one moment, into a new database file.
 
     Args:
         connection: the opened store.
-        target: the file, as an SQL literal.
+        target: the file.
     """
-    copies = []
+    database, copies = _attached(target), []
     for name, create in connection.execute(_TABLES).fetchall():
         # The text is DuckDB's own, of tables we made: `CREATE TABLE name(…`, quoted if need be.
         _, _, columns = create.partition("(")
-        placed = f"CREATE TABLE backup_target.main.{identifier(name)}({columns}"
-        copies.append(_COPY.substitute(create=placed, table=identifier(name)))
-    return _BACK_UP.substitute(target=target, copies=";\n".join(copies))
+        placed = f"CREATE TABLE {database}.main.{identifier(name)}({columns}"
+        copies.append(_COPY.substitute(create=placed, database=database, table=identifier(name)))
+    return _BACK_UP.substitute(
+        target=literal(str(target)), database=database, copies=";\n".join(copies)
+    )
+
+
+def discard_script(target: Path) -> str:
+    """Lets go of the file of a backup that failed, and of no other's."""
+    return _DISCARD.substitute(database=_attached(target))
+
+
+def _attached(target: Path) -> str:
+    """What the file of a backup is attached as; several may be made at once."""
+    return identifier(f"backup {target.name}")

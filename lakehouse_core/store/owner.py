@@ -30,7 +30,7 @@ from lakehouse_core.store.database import lock_down, seed_turns
 from lakehouse_core.store.literals import bind
 from lakehouse_core.store.merge import changed_query, merge_statements, turn_statement
 from lakehouse_core.store.migrate import migrate, roll_back, schema_version
-from lakehouse_core.store.recover import Recovery, open_or_rebuild
+from lakehouse_core.store.recover import Recovery, note, open_or_rebuild
 from lakehouse_core.store.schema import spec_of
 from lakehouse_core.store.serve import Servers, Tokens, address
 from lakehouse_core.store.spool import Spool, replay
@@ -163,6 +163,24 @@ class OwnerStore:
         self.spool.forget_strays()
         return replay(self.spool, self._merge_rows)
 
+    def copy_to(self, target: Path) -> None:
+        """Copy the store, as it is at one moment, into a new file below `store.backups`.
+
+        Others write on meanwhile.
+
+        Raises:
+            StoreError: it could not be copied; what was written of it may be left there.
+        """
+        with self._connection.cursor() as cursor:
+            try:
+                cursor.execute(gate.backup_script(cursor, target))
+            except duckdb.Error as error:
+                roll_back(cursor)
+                cursor.execute(gate.discard_script(target))
+                raise StoreError(
+                    f"The store cannot be backed up to {target}: {faults.first_line(error)}"
+                ) from error
+
     def ping(self) -> float:
         """Milliseconds one trivial read takes."""
         start = time.perf_counter()
@@ -202,6 +220,8 @@ class OwnerStore:
                 self.recovery = recovery
                 _log.error("store.recovered", detail=str(recovery))
             migrate(connection)
+            if recovery is not None:
+                note(connection, recovery, self._clock())
             seed_turns(connection)
             self._connection = connection
             if self._tokens is not None:

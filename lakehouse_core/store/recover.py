@@ -16,6 +16,7 @@ from lakehouse_core.store.database import open_file
 from lakehouse_core.store.durable import copy_file
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
     import duckdb
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _BAD_ENTRY = re.compile(r"Corrupt WAL file: entry at byte position (?P<position>\d+)")
 
 BACKUP_PATTERN = "telemetry-*.duckdb"
+CORRUPT = "corrupt"
+STAMP = "%Y%m%dT%H%M%S%f"  # names that sort by time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ def open_or_rebuild(
     try:
         return open_file(store.path, store.memory_limit), None
     except StoreCorruptError as error:
-        return _rebuild(store, f"{clock():%Y%m%dT%H%M%S%f}", str(error))
+        return _rebuild(store, f"{clock():{STAMP}}", str(error))
 
 
 def wal_of(path: Path) -> Path:
@@ -73,7 +76,27 @@ def backups_of(store: StoreConfig) -> list[Path]:
     return sorted(store.backups.glob(BACKUP_PATTERN), reverse=True)
 
 
-def put_aside(path: Path, stamp: str, word: str = "corrupt") -> Path | None:
+def note(connection: duckdb.DuckDBPyConnection, recovery: Recovery, now: datetime) -> None:
+    """Write into the rebuilt store what became of the damaged one."""
+    connection.execute(
+        "INSERT INTO store_recovery VALUES ($at, $reason, $aside, $source)",
+        {
+            "at": now,
+            "reason": recovery.reason,
+            "aside": [str(path) for path in recovery.quarantined],
+            "source": str(recovery.restored_from) if recovery.restored_from else None,
+        },
+    )
+
+
+def damaged_since(store: StoreConfig, moment: datetime) -> list[Path]:
+    """Store files and logs that were put aside as damaged since then."""
+    first = f"{moment:{STAMP}}"
+    found = store.path.parent.glob(f"{store.path.name}*.{CORRUPT}-*")
+    return sorted(path for path in found if path.name.rpartition(f".{CORRUPT}-")[2] >= first)
+
+
+def put_aside(path: Path, stamp: str, word: str = CORRUPT) -> Path | None:
     """Rename a file to `<name>.<word>-<stamp>`; None when there is no such file."""
     if not path.exists():
         return None

@@ -34,9 +34,12 @@ class StoreTable:
         key: columns that identify a row.
         revision: a row replaces its namesake only when this column is not smaller; None: always.
         stable_time: a column that never changes for a key: bounds what an upsert must look at.
-        retention_time: rows older than the retention by this column are dropped; None: kept.
+        retention_time: rows older than the retention by this column are dropped, but for those that
+            are still true (retention.py); None: kept.
+        is_ledger: what was spent; kept as long as costs are, not only as long as queries.
         noise: columns that alone do not make a row different (when we looked, not what we saw).
         fold: rows are put together from several reports; None: a row replaces its namesake.
+        blank: text columns that are empty where a batch (an older one in a spool) has no value.
     """
 
     name: str
@@ -46,7 +49,12 @@ class StoreTable:
     retention_time: str | None = None
     noise: tuple[str, ...] = ()
     fold: Fold | None = None
+    blank: tuple[str, ...] = ()
+    is_ledger: bool = False
 
+
+# What the names of tables in a text were completed with; empty: with nothing.
+_DEFAULTS = ("default_catalog", "default_namespace")
 
 _GATEWAY_KNOWS = (
     "dialect", "sql_text", "translated_sql", "statement_kind", "template_id", "default_catalog",
@@ -80,7 +88,11 @@ TABLES: dict[str, StoreTable] = {
         ),
         # A template of several dialects keeps the one it was first seen in.
         StoreTable("query_template", ("template_id",), noise=("seen_at", "dialect")),
-        StoreTable("column_usage", ("template_id", "table_name", "column_name", "role")),
+        StoreTable(
+            "column_usage",
+            ("template_id", *_DEFAULTS, "table_name", "column_name", "role"),
+            blank=_DEFAULTS,
+        ),
         StoreTable(
             "column_literal",
             (
@@ -113,8 +125,13 @@ TABLES: dict[str, StoreTable] = {
             retention_time="accessed_at",
         ),
         StoreTable("lake_table", ("table_id",)),
-        StoreTable("table_metrics", ("table_id", "snapshot_id"), noise=("collected_at",)),
-        StoreTable("snapshot_commit", ("table_id", "snapshot_id")),
+        StoreTable(
+            "table_metrics",
+            ("table_id", "snapshot_id"),
+            retention_time="collected_at",
+            noise=("collected_at",),
+        ),
+        StoreTable("snapshot_commit", ("table_id", "snapshot_id"), retention_time="committed_at"),
         StoreTable(
             "health",
             ("table_id", "assessed_at"),
@@ -155,6 +172,7 @@ TABLES: dict[str, StoreTable] = {
         StoreTable(
             "template_hour", ("hour_at", "template_id", "engine_id"), retention_time="hour_at"
         ),
+        StoreTable("template_day", ("day_at", "template_id", "engine_id"), retention_time="day_at"),
         StoreTable(
             "workload_hour",
             ("hour_at", "template_id", "engine_id", "user_name", "source", "workload_group"),
@@ -171,12 +189,69 @@ TABLES: dict[str, StoreTable] = {
             retention_time="day",
         ),
         StoreTable("commit_hour", ("hour_at", "table_id"), retention_time="hour_at"),
-        StoreTable("template_table", ("template_id", "table_name")),
+        StoreTable("template_table", ("template_id", *_DEFAULTS, "table_name"), blank=_DEFAULTS),
         StoreTable("action", ("action_id",), revision="revision"),
         StoreTable("decision_request", ("request_id",), retention_time="asked_at"),
+        StoreTable("engine_request", ("request_id",), retention_time="asked_at"),
         StoreTable("audit", ("seq",)),
+        StoreTable("routing_decision", ("gateway_id",), retention_time="submitted_at"),
+        StoreTable("route_regret", ("measure", "baseline")),
+        StoreTable("route_trial", ("trial_id",), revision="revision"),
+        StoreTable("query_audit", ("chain", "seq"), retention_time="noted_at"),
+        StoreTable("saved_query", ("query_id",)),
         StoreTable("table_lease", ("table_id", "token")),
         StoreTable("savings", ("action_id", "engine_id", "template_id")),
+        StoreTable("layout_advice", ("advice_id",), retention_time="advised_at"),
+        StoreTable("layout_look", ("table_id",)),
+        StoreTable("layout_proof", ("action_id", "template_id", "engine_id")),
+        StoreTable("price", ("price_id",), noise=("known_at",)),
+        StoreTable("bill_line", ("line_id",), noise=("imported_at", "import_id", "file_name")),
+        StoreTable("bill_import", ("import_id",)),
+        StoreTable(
+            "charge",
+            ("hour_at", "engine_id", "resource", "meter", "price_id"),
+            stable_time="hour_at",
+            retention_time="hour_at",
+            noise=("computed_at",),
+            is_ledger=True,
+        ),
+        StoreTable("cost_label", ("label_id",)),
+        StoreTable(
+            "cost_hour",
+            (
+                "hour_at",
+                "engine_id",
+                "resource",
+                "meter",
+                "price_id",
+                "kind",
+                "label_id",
+                "reason",
+                "currency",
+            ),
+            stable_time="hour_at",
+            retention_time="hour_at",
+            noise=("split_at",),
+            is_ledger=True,
+        ),
+        StoreTable(
+            "cost_query",
+            ("hour_at", "engine_id", "query_id", "currency"),
+            stable_time="hour_at",
+            retention_time="hour_at",
+        ),
+        StoreTable(
+            "cost_day",
+            ("day_at", "engine_id", "resource", "meter", "kind", "label_id", "currency", "basis"),
+            stable_time="day_at",
+            retention_time="day_at",
+            is_ledger=True,
+        ),
+        StoreTable(
+            "cost_day_total", ("day_at", "currency"), retention_time="day_at", is_ledger=True
+        ),
+        StoreTable("alert", ("alert_id",), retention_time="raised_at"),
+        StoreTable("store_recovery", ("recovered_at",), retention_time="recovered_at"),
         StoreTable("watermark", ("source",)),
         StoreTable(
             "dead_letter", ("source", "letter_id"), retention_time="seen_at", noise=("seen_at",)

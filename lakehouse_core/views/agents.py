@@ -95,6 +95,7 @@ class AgentView:
         schedule: its circuit and when it is tried again; None before the schedule first spoke.
         progress: how far the present run is; None when it does not run, or has not said.
         request: the last run that somebody asked for.
+        seen_at: when this was looked at.
     """
 
     agent: str
@@ -104,6 +105,22 @@ class AgentView:
     schedule: AgentState | None = None
     progress: AgentProgress | None = None
     request: AgentRequest | None = None
+    seen_at: datetime
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """Since the start of the last run that succeeded; None when none did.
+
+        The same as `lakehouse_collector_lag_seconds`.
+        """
+        at = self.last.succeeded_at if self.last else None
+        return max(0.0, (self.seen_at - at).total_seconds()) if at else None
+
+    @property
+    def newest_event_age_seconds(self) -> float | None:
+        """Age of the newest event its source gave: grows while nothing happens there, too."""
+        at = self.last.newest_event_at if self.last else None
+        return max(0.0, (self.seen_at - at).total_seconds()) if at else None
 
     @property
     def next_at(self) -> datetime | None:
@@ -178,12 +195,13 @@ def list_agents(
             schedule=states.get(job.agent),
             progress=_present(words.get(job.agent), seen.get(job.agent)),
             request=asked.get(job.agent),
+            seen_at=now,
         )
         for job in expected
     )
     known = {job.agent for job in expected}
     past = tuple(
-        AgentView(agent=name, job=None, freshness=None, last=run)
+        AgentView(agent=name, job=None, freshness=None, last=run, seen_at=now)
         for name, run in sorted(seen.items())
         if name not in known
     )

@@ -29,7 +29,10 @@ LONGEST_NAME = 120
 _PAUSE_SECONDS = 0.2
 
 REQUEST_SQL = "SELECT * FROM decision_request WHERE request_id = $request::VARCHAR"
-KNOWN_SQL = "SELECT action_id FROM action WHERE action_id = $action::VARCHAR"
+KNOWN_SQL = """
+SELECT action_id FROM action WHERE action_id = $action::VARCHAR
+UNION ALL SELECT trial_id FROM route_trial WHERE trial_id = $action::VARCHAR
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 UNKNOWN = "unknown"
 _THIN = "\u202f"  # narrow no-break space, so that a grouped number never wraps
@@ -60,6 +61,16 @@ def span(length: timedelta | None) -> str:
         return UNKNOWN
     seconds = max(length.total_seconds(), 0.0)
     return f"{seconds:.0f} s" if seconds < 59.5 else duration(round(seconds) * 1000)
+
+
+def money(amount: Decimal | None, currency: str, *, signed: bool = False) -> str:
+    """`12.34 USD`, below one with four decimals; what is less than that is said to be."""
+    if amount is None:
+        return UNKNOWN
+    places = 2 if abs(amount) >= 1 or not amount else 4
+    if 0 < abs(amount) < Decimal("0.00005"):
+        return f"{'-' if amount < 0 else ''}< 0.0001 {currency}"
+    return f"{amount:{'+' if signed else ''},.{places}f} {currency}".replace(",", _THIN)
 
 
 def percent(ratio: float | None) -> str:

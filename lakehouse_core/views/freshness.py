@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 LAKE_SOURCE = "iceberg"
 SAVINGS_EVERY = timedelta(minutes=15)
+COSTS_EVERY = timedelta(minutes=1)
+BACKUP_LOOK_EVERY = timedelta(hours=1)
+ROUTE_EVERY = timedelta(minutes=5)
 _PATIENCE = timedelta(seconds=30)  # a job of few seconds is not late for one slow run
 
 LAST_SUCCESS_SQL = """
@@ -126,9 +129,20 @@ def jobs(config: Config) -> tuple[Job, ...]:
         Job(agent="health", every=config.agents.health_every, feeds="health"),
         Job(agent="rollup", every=ROLLUP_EVERY, feeds="upkeep"),
         Job(agent="retention", every=config.agents.retention_every, feeds="upkeep"),
+        Job(agent="backup", every=look_for_backup_every(config), feeds="upkeep"),
+        Job(agent="finops", every=COSTS_EVERY, feeds="costs"),
+        Job(agent="costs", every=COSTS_EVERY, feeds="upkeep"),
+        Job(agent="route", every=ROUTE_EVERY, feeds="routing"),
+        Job(agent="learn", every=config.agents.learn_every, feeds="upkeep"),
+        Job(agent="budgets", every=config.finops.every, feeds="alerts"),
         *_pipeline(config),
         *_maintenance(config),
     )
+
+
+def look_for_backup_every(config: Config) -> timedelta:
+    """How often it is asked whether a backup is due: a process that was away catches up soon."""
+    return min(config.agents.backup_every, BACKUP_LOOK_EVERY)
 
 
 def _pipeline(config: Config) -> tuple[Job, ...]:
@@ -145,6 +159,11 @@ def _maintenance(config: Config) -> tuple[Job, ...]:
         Job(agent="recommend", every=settings.recommend_every, feeds="recommendations"),
         Job(agent="maintain", every=settings.every, feeds="maintenance"),
         Job(agent="savings", every=SAVINGS_EVERY, feeds="upkeep"),
+        *(
+            [Job(agent="layout", every=config.layout.every, feeds="layout")]
+            if config.layout.enabled
+            else ()
+        ),
     )
 
 

@@ -91,6 +91,10 @@ FROM counted LEFT JOIN durations ON counted.engine_id IS NOT DISTINCT FROM durat
 ORDER BY engine_id NULLS FIRST
 """  # noqa: S608 constants of this module
 
+COUNT_SQL = f"""
+WITH {_CELLS} SELECT coalesce(sum(queries), 0)::BIGINT AS total FROM cells
+"""  # noqa: S608 constants of this module
+
 TREND_SQL = f"""
 WITH {_CELLS}, grouped AS (
   SELECT make_timestamptz(epoch_us(hour_at) // $step_us::BIGINT * $step_us::BIGINT) AS bucket_at,

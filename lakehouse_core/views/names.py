@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 TABLE_IDS_SQL = "SELECT table_id FROM lake_table WHERE dropped_at IS NULL ORDER BY table_id"
 
 MOST_USED_SQL = """
-SELECT table_id FROM lake_table JOIN column_usage ON column_usage.table_name = table_id
+SELECT table_id FROM lake_table JOIN (
+  SELECT template_id, table_name AS table_id FROM template_table
+  UNION ALL SELECT template_id, table_name FROM column_usage) USING (table_id)
 WHERE dropped_at IS NULL
 GROUP BY table_id ORDER BY count(DISTINCT template_id) DESC, table_id LIMIT 1
 """
@@ -45,6 +47,8 @@ def resolve_table(store: TelemetryStore, name: str) -> str:
     if not known:
         hint = "No table was collected yet: run `lakehelm collect --once iceberg`."
     else:
-        near = ending or get_close_matches(name, known, n=3, cutoff=0.5)
+        last = name.rpartition(".")[2]
+        namesakes = [table_id for table_id in known if table_id.endswith(f".{last}")]
+        near = ending or namesakes[:3] or get_close_matches(name, known, n=3, cutoff=0.5)
         hint = f"Did you mean {' or '.join(near)}?" if near else "See `lakehelm tables`."
     raise NotFoundError(f"Table {name!r} is not known. {hint}")

@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.domain.errors import NotFoundError
 from lakehouse_core.domain.query import QueryEvent, QueryStatus
+from lakehouse_core.views import hourly
 from lakehouse_core.views.filters import Filters, over_events
 from lakehouse_core.views.rows import records
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.port import TelemetryStore
     from lakehouse_core.views.window import Window
 
 MAX_LIMIT = 10_000
+_INSTANT = timedelta(microseconds=1)
 _PREVIEW_CHARACTERS = 300
 # A query that an engine never ended (it died) must not look as if it ran for ever.
 _RUNNING_AT_MOST = timedelta(hours=24)
+# A page is nearly always full of the newest part of its window: looked for there first.
+_NEWEST_PARTS = (timedelta(hours=1), timedelta(hours=8), timedelta(days=2), timedelta(days=8))
 
 # The rows to show are found by time alone, then their wide columns are read: three times faster
 # on ten million events than ordering whole rows.
@@ -58,11 +64,29 @@ TEMPLATE_SQL = """
 SELECT template, parse_error FROM query_template WHERE template_id = $template::VARCHAR
 """
 
-USAGE_SQL = """
-SELECT table_name, column_name, list(role ORDER BY role) AS roles
-FROM column_usage WHERE template_id = $template::VARCHAR
+_OF_QUERY = """template_id = $template::VARCHAR AND default_catalog = $catalog::VARCHAR
+    AND default_namespace = $namespace::VARCHAR"""
+
+# A column that was open when it was first read, and is known by now, is not open any more.
+USAGE_SQL = f"""
+WITH used AS (SELECT table_name, column_name, role FROM column_usage WHERE {_OF_QUERY})
+SELECT table_name, column_name, list(role ORDER BY role) AS roles FROM used
+WHERE table_name <> '' OR column_name NOT IN (
+  SELECT known.column_name FROM used known WHERE known.table_name <> '')
 GROUP BY table_name, column_name ORDER BY table_name, column_name
+"""  # noqa: S608 constants only
+
+ACCESS_SQL = """
+SELECT table_name, nullif(column_name, '') AS column_name, list(access ORDER BY access) AS access
+FROM query_access WHERE engine_id = $engine::VARCHAR AND query_id = $query::VARCHAR
+GROUP BY ALL ORDER BY table_name, column_name NULLS FIRST
 """
+
+TABLES_SQL = f"""
+SELECT table_name FROM template_table WHERE {_OF_QUERY}
+UNION SELECT table_name FROM column_usage WHERE {_OF_QUERY} AND table_name <> ''
+ORDER BY table_name
+"""  # noqa: S608 constants only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +167,15 @@ class ColumnRoles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """A table or column a query touched, as its engine logged it: through views, too."""
+
+    table_name: str
+    column_name: str | None
+    access: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
     """A part of a query's time."""
 
@@ -158,14 +191,20 @@ class QueryDetail:
         event: the row as collected.
         template: its text without literals; None when it was not understood yet.
         parse_error: why it could not be understood.
+        tables: the tables it reads or writes, whether or not it names a column of them.
         columns: the columns it uses, by table.
+        unresolved: columns that no known table explains: of a join, without the table's name.
+        accessed: what the engine itself logged, where it does (Snowflake's access history).
         is_joined: several observers told about it, e.g. our gateway and the engine.
     """
 
     event: QueryEvent
     template: str | None
     parse_error: str | None
+    tables: tuple[str, ...]
     columns: tuple[ColumnRoles, ...]
+    unresolved: tuple[ColumnRoles, ...]
+    accessed: tuple[Access, ...]
     is_joined: bool
 
     @property
@@ -205,18 +244,48 @@ def list_queries(
         behind: only what comes after this place.
     """
     window = filters.window_at(clock())
-    params = filters.params(window)
     page = {"limit": min(max(limit, 0), MAX_LIMIT), "offset": max(offset, 0)}
-    cursor = {
+    return QueryPage(
+        window=window,
+        total=_total(store, filters, window),
+        offset=page["offset"],
+        rows=records(QueryRow, _newest(store, filters, window, page, behind)),
+    )
+
+
+def _newest(
+    store: TelemetryStore,
+    filters: Filters,
+    window: Window,
+    page: dict[str, int],
+    behind: Place | None,
+) -> pa.Table:
+    """The rows of a page: from as little of the window as fills it."""
+    end = window.end if behind is None else min(window.end, behind.submitted_at + _INSTANT)
+    params = filters.params(window) | {
+        "end": end,
         "at": behind.submitted_at if behind else None,
         "of": behind.engine_id if behind else None,
         "id": behind.query_id if behind else None,
+        "preview": _PREVIEW_CHARACTERS,
+        **page,
     }
-    rows = store.read(LIST_SQL, preview=_PREVIEW_CHARACTERS, **page, **cursor, **params)
-    total = store.read(COUNT_SQL, **params).to_pylist()[0]["total"]
-    return QueryPage(
-        window=window, total=total, offset=page["offset"], rows=records(QueryRow, rows)
-    )
+    for length in _NEWEST_PARTS:
+        if end - length <= window.start:
+            break
+        rows = store.read(LIST_SQL, **params | {"start": end - length})
+        if rows.num_rows == page["limit"]:
+            return rows
+    return store.read(LIST_SQL, **params)
+
+
+def _total(store: TelemetryStore, filters: Filters, window: Window) -> int:
+    """How many queries pass the filters; of long windows from hourly sums."""
+    if hourly.is_long(filters, window):
+        found = store.read(hourly.COUNT_SQL, **hourly.span_params(store, filters, window))
+    else:
+        found = store.read(COUNT_SQL, **filters.params(window))
+    return int(found.column("total")[0].as_py())
 
 
 def running_now(
@@ -248,16 +317,26 @@ def show_query(store: TelemetryStore, engine_id: str, query_id: str) -> QueryDet
         )
     event = _event(found[0])
     template, parse_error = None, None
+    tables: tuple[str, ...] = ()
     columns: tuple[ColumnRoles, ...] = ()
     if event.template_id is not None:
         for row in store.read(TEMPLATE_SQL, template=event.template_id).to_pylist():
             template, parse_error = row["template"], row["parse_error"]
-        columns = records(ColumnRoles, store.read(USAGE_SQL, template=event.template_id))
+        used_by = {
+            "template": event.template_id,
+            "catalog": event.default_catalog or "",
+            "namespace": event.default_namespace or "",
+        }
+        tables = tuple(store.read(TABLES_SQL, **used_by).column("table_name").to_pylist())
+        columns = records(ColumnRoles, store.read(USAGE_SQL, **used_by))
     return QueryDetail(
         event=event,
         template=template,
         parse_error=parse_error,
-        columns=columns,
+        tables=tables,
+        columns=tuple(one for one in columns if one.table_name),
+        unresolved=tuple(one for one in columns if not one.table_name),
+        accessed=records(Access, store.read(ACCESS_SQL, engine=engine_id, query=query_id)),
         is_joined=found[0]["known_by"] is not None,
     )
 

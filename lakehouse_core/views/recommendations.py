@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.errors import FilterError, NotFoundError
 from lakehouse_core.domain.maintenance import DESTRUCTIVE, Action, Kind, State
+from lakehouse_core.domain.trial import TrialState
 from lakehouse_core.maintenance.audit import AUDIT_SQL, ChainVerdict, read_head, verify_chain
 from lakehouse_core.maintenance.records import actions_of, audit_of
 from lakehouse_core.views.names import resolve_table
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
 
 OPEN = "open"  # what waits for a decision
 ALL = "all"
-STATES: tuple[str, ...] = (OPEN, ALL, *(state.value for state in State))
-KINDS: tuple[str, ...] = tuple(kind.value for kind in Kind)
+STATES: tuple[str, ...] = (
+    OPEN,
+    ALL,
+    *dict.fromkeys((*(state.value for state in State), *(state.value for state in TrialState))),
+)
+ROUTE = "route"  # templates that would be cheaper on another engine; views/trials.py
+KINDS: tuple[str, ...] = (*(kind.value for kind in Kind), ROUTE)
 MOST = 500
 
 LIST_SQL = """

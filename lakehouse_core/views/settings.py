@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
 PACKAGES = ("lakehelm", "duckdb", "pyiceberg", "pyspark", "trino", "sqlglot", "streamlit")
 
-_TIMES = {"table_metrics": "collected_at", "snapshot_commit": "committed_at"}
-
 
 def _facts_of(table: StoreTable) -> str:
-    at = table.retention_time or _TIMES.get(table.name)
+    at = table.retention_time
     ends = f"min({at}), max({at})" if at else "NULL, NULL"
     return f"SELECT '{table.name}', count(*), {ends} FROM {table.name}"  # noqa: S608 names of ours
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.table import PartitionMetrics
+from lakehouse_core.views.current import CURRENT_FIRST
 from lakehouse_core.views.rows import records
 
 if TYPE_CHECKING:
@@ -14,18 +15,23 @@ if TYPE_CHECKING:
 
     from lakehouse_core.store.port import TelemetryStore
 
-PARTITIONS_SQL = """
+PARTITIONS_SQL = f"""
 SELECT m.largest_partitions FROM lake_table t JOIN table_metrics m USING (table_id)
 WHERE t.table_id = $table::VARCHAR AND m.largest_partitions IS NOT NULL
-ORDER BY m.snapshot_id = coalesce(t.current_snapshot_id, 0) DESC, m.collected_at DESC LIMIT 1
-"""
+ORDER BY {CURRENT_FIRST} LIMIT 1
+"""  # noqa: S608 a constant of ours
 
 COMMITS_SQL = """
+WITH reported AS (
+  SELECT snapshot_id, max(duration_ms) AS duration_ms, max(attempts) AS attempts
+  FROM commit_report WHERE table_id = $table::VARCHAR GROUP BY snapshot_id
+)
 SELECT snapshot_id, committed_at, coalesce(operation, 'unknown') AS operation, engine_name,
   flink_checkpoint_id, added_files, deleted_files, added_rows, deleted_rows, added_bytes,
+  duration_ms, attempts,
   EXISTS (SELECT 1 FROM action WHERE action.result_snapshot_id = snapshot_commit.snapshot_id
     AND action.table_id = snapshot_commit.table_id) AS is_care
-FROM snapshot_commit WHERE table_id = $table::VARCHAR
+FROM snapshot_commit LEFT JOIN reported USING (snapshot_id) WHERE table_id = $table::VARCHAR
 ORDER BY committed_at DESC LIMIT $limit::BIGINT
 """
 
@@ -38,7 +44,12 @@ ORDER BY coalesce(ended_at, updated_at) DESC LIMIT $limit::BIGINT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCommit:
-    """One commit; `is_care` when an action of ours made it."""
+    """One commit; `is_care` when an action of ours made it.
+
+    Attributes:
+        duration_ms: how long committing took, when its client sent a report.
+        attempts: how often it was tried; more than one: it met other writers.
+    """
 
     snapshot_id: int
     committed_at: datetime
@@ -50,6 +61,8 @@ class TableCommit:
     added_rows: int | None
     deleted_rows: int | None
     added_bytes: int | None
+    duration_ms: float | None
+    attempts: int | None
     is_care: bool
 
 

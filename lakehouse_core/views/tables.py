@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.table import HISTOGRAM_BOUNDS, MIB
+from lakehouse_core.views.current import CURRENT_ROWS
 from lakehouse_core.views.filters import Filters, over_events
 from lakehouse_core.views.formatting import size
 from lakehouse_core.views.health import HealthView, list_health, show_health
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from lakehouse_core.store.port import TelemetryStore
     from lakehouse_core.views.window import Window
 
-# The metrics of the current snapshot; after a rollback that is not the newest row.
-TABLES_SQL = """
+TABLES_SQL = f"""
 SELECT t.table_id, t.seen_at, t.error, m.snapshot_id, m.collected_at, m.format_version,
   m.data_files, m.total_bytes, m.total_rows, m.small_files, m.avg_file_bytes, m.median_file_bytes,
   m.file_size_histogram, m.delete_files, m.position_delete_files, m.equality_delete_files,
@@ -30,14 +30,10 @@ SELECT t.table_id, t.seen_at, t.error, m.snapshot_id, m.collected_at, m.format_v
   m.sort_order, m.sort_overlap, m.unsorted_share,
   coalesce(m.metadata_location, t.metadata_location) AS metadata_location
 FROM lake_table t
-LEFT JOIN table_metrics m USING (table_id)
+LEFT JOIN (SELECT * FROM table_metrics WHERE rowid IN ({CURRENT_ROWS})) m USING (table_id)
 WHERE t.dropped_at IS NULL AND ($table::VARCHAR IS NULL OR t.table_id = $table::VARCHAR)
-QUALIFY row_number() OVER (
-  PARTITION BY t.table_id
-  ORDER BY m.snapshot_id = coalesce(t.current_snapshot_id, 0) DESC NULLS LAST, m.collected_at DESC
-) = 1
 ORDER BY t.table_id
-"""
+"""  # noqa: S608 a constant of ours
 
 COMMITS_SQL = """
 SELECT make_timestamptz(epoch_us(committed_at) // $step_us::BIGINT * $step_us::BIGINT) AS bucket_at,
@@ -59,16 +55,18 @@ ORDER BY committed_at DESC LIMIT $limit::BIGINT
 # Events are counted per template first, so that the join is with templates, not with events.
 USAGE_SQL = over_events("""
 WITH used AS (
-  SELECT template_id, column_name, role FROM column_usage WHERE table_name = $table::VARCHAR
+  SELECT template_id, default_catalog, default_namespace, column_name, role
+  FROM column_usage WHERE table_name = $table::VARCHAR
 ), runs AS (
-  SELECT template_id, engine_id, count(*) AS queries FROM {events}
-  WHERE template_id IN (SELECT template_id FROM used)
-  GROUP BY template_id, engine_id
+  SELECT template_id, coalesce(default_catalog, '') AS default_catalog,
+    coalesce(default_namespace, '') AS default_namespace, engine_id, count(*) AS queries
+  FROM {events} WHERE template_id IN (SELECT template_id FROM used) GROUP BY ALL
 )
 SELECT column_name, role, engine_id, queries FROM (
   SELECT column_name, role, engine_id, sum(queries)::BIGINT AS queries,
     sum(sum(queries)) OVER (PARTITION BY column_name, role) AS over_engines
-  FROM used JOIN runs USING (template_id) GROUP BY column_name, role, engine_id
+  FROM used JOIN runs USING (template_id, default_catalog, default_namespace)
+  GROUP BY column_name, role, engine_id
 )
 QUALIFY dense_rank() OVER (ORDER BY over_engines DESC, column_name, role) <= $limit::BIGINT
 ORDER BY over_engines DESC, column_name, role, engine_id
@@ -77,7 +75,12 @@ ORDER BY over_engines DESC, column_name, role, engine_id
 READERS_SQL = over_events("""
 SELECT engine_id, count(*) AS queries, count(DISTINCT user_name) AS users
 FROM {events}
-WHERE template_id IN (SELECT template_id FROM column_usage WHERE table_name = $table::VARCHAR)
+WHERE (template_id, coalesce(default_catalog, ''), coalesce(default_namespace, '')) IN (
+  SELECT (template_id, default_catalog, default_namespace) FROM template_table
+  WHERE table_name = $table::VARCHAR
+  UNION ALL
+  SELECT (template_id, default_catalog, default_namespace) FROM column_usage
+  WHERE table_name = $table::VARCHAR)
 GROUP BY engine_id ORDER BY engine_id
 """)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.errors import NotFoundError
-from lakehouse_core.views.queries import USAGE_SQL, ColumnRoles
+from lakehouse_core.views.queries import ColumnRoles
 from lakehouse_core.views.rows import records
 from lakehouse_core.views.workloads import Workload, WorkloadFilters, one_workload
 
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from lakehouse_core.store.port import TelemetryStore
     from lakehouse_core.views.processed import Coverage
     from lakehouse_core.views.window import Window
+
+# Under whichever defaults it ran; what is open under some is left to the detail of a query.
+USAGE_SQL = """
+SELECT table_name, column_name, list(DISTINCT role ORDER BY role) AS roles
+FROM column_usage WHERE template_id = $template::VARCHAR AND table_name <> ''
+GROUP BY table_name, column_name ORDER BY table_name, column_name
+"""
 
 SAMPLE_SQL = """
 SELECT engine_id, query_id, submitted_at, user_name, status, sql_text FROM query_event

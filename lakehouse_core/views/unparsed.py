@@ -57,6 +57,31 @@ GROUP BY template_id, reason ORDER BY queries DESC, template_id LIMIT $limit::BI
 """
 )
 
+# A column that was open when its text was first read, and is known by now, is not open any more.
+UNRESOLVED_SQL = over_events("""
+WITH open AS (
+  SELECT template_id, default_catalog, default_namespace, column_name FROM column_usage
+  GROUP BY ALL HAVING max(table_name) = ''
+), runs AS (
+  SELECT template_id, coalesce(default_catalog, '') AS default_catalog,
+    coalesce(default_namespace, '') AS default_namespace, count(*) AS queries
+  FROM {events} WHERE template_id IN (SELECT template_id FROM open) GROUP BY ALL
+), found AS (
+  SELECT * FROM open JOIN runs USING (template_id, default_catalog, default_namespace)
+)
+SELECT column_name, count(DISTINCT template_id) AS templates, sum(queries)::BIGINT AS queries
+FROM found GROUP BY column_name ORDER BY queries DESC, column_name LIMIT $limit::BIGINT
+""")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnresolvedRow:
+    """A column that no known table explains: not counted as use of any table."""
+
+    column_name: str
+    templates: int
+    queries: int
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonRow:
@@ -95,6 +120,7 @@ class UnparsedPage:
         unparsed: how many of those were not understood.
         reasons: per class of reasons, the most frequent first.
         statements: the most frequent statements.
+        unresolved: columns of understood statements that belong to no known table.
     """
 
     window: Window
@@ -103,6 +129,7 @@ class UnparsedPage:
     unparsed: int
     reasons: tuple[ReasonRow, ...]
     statements: tuple[UnparsedRow, ...]
+    unresolved: tuple[UnresolvedRow, ...]
 
     @property
     def ratio(self) -> float | None:
@@ -130,6 +157,7 @@ def list_unparsed(
         preview=_PREVIEW_CHARACTERS,
         **params,
     )
+    most = min(max(limit, 0), MAX_LIMIT)
     return UnparsedPage(
         window=window,
         queries=counts["queries"],
@@ -137,4 +165,5 @@ def list_unparsed(
         unparsed=sum(row.queries for row in reasons),
         reasons=reasons,
         statements=records(UnparsedRow, statements),
+        unresolved=records(UnresolvedRow, store.read(UNRESOLVED_SQL, limit=most, **params)),
     )

@@ -1,8 +1,9 @@
 """Usage of a table: which columns, in which role, on which engine, how often, by whom.
 
-Whole days up to the pipeline's last export come from gold, later ones live from the history and the
-templates' columns (`processed`). A query counts once per column and role, whatever became of it;
-bytes are all that those queries scanned, not of the column alone.
+Whole days up to the pipeline's last export come from gold, later ones live (`processed`): from the
+history and the columns that templates use under the defaults of the sessions that ran them. A query
+counts once per column and role, whatever became of it; bytes are all that those queries scanned,
+not of the column alone.
 """
 
 from __future__ import annotations
@@ -20,18 +21,21 @@ if TYPE_CHECKING:
 TABLE_ROLE = "table"  # the query touches the table at all, columns or not
 
 _PARTS = """
-  SELECT template_id, column_name, role FROM column_usage WHERE table_name = $table::VARCHAR
+  SELECT template_id, default_catalog, default_namespace, column_name, role
+  FROM column_usage WHERE table_name = $table::VARCHAR
   UNION
-  SELECT template_id, '' AS column_name, 'table' AS role FROM (
-    SELECT template_id FROM template_table WHERE table_name = $table::VARCHAR
-    UNION SELECT template_id FROM column_usage WHERE table_name = $table::VARCHAR
-  )
+  SELECT template_id, default_catalog, default_namespace, '' AS column_name, 'table' AS role
+  FROM (SELECT * FROM template_table UNION ALL BY NAME SELECT * EXCLUDE (column_name, role)
+    FROM column_usage)
+  WHERE table_name = $table::VARCHAR
 """
 _LIVE = """
   SELECT column_name, role, engine_id, count(*) AS runs,
     sum(bytes_scanned)::BIGINT AS bytes_scanned,
     list(DISTINCT user_name) FILTER (user_name <> '') AS names, 0 AS named
-  FROM query_event JOIN parts USING (template_id)
+  FROM query_event q JOIN parts p ON p.template_id = q.template_id
+    AND p.default_catalog = coalesce(q.default_catalog, '')
+    AND p.default_namespace = coalesce(q.default_namespace, '')
   WHERE submitted_at >= $live_from::TIMESTAMPTZ AND submitted_at < $end::TIMESTAMPTZ
     AND ($engine::VARCHAR IS NULL OR engine_id = $engine::VARCHAR)
     AND ($user::VARCHAR IS NULL OR user_name = $user::VARCHAR)
@@ -44,14 +48,17 @@ _GOLD = """
     AND "day" < $gold_until::TIMESTAMPTZ::DATE AND "day" < $end::TIMESTAMPTZ::DATE + 1 AND runs > 0
     AND ($engine::VARCHAR IS NULL OR engine_id = $engine::VARCHAR)
 """
-# usage_day names users, it does not count per user: one user's runs come from workload_hour.
+# usage_day names users, it does not count per user. One user's runs are read live as far back as
+# the history reaches, before that from sums per template: those do not tell a session's defaults.
 _GOLD_OF_USER = """
   SELECT column_name, role, engine_id, runs, bytes_scanned, [user_name] AS names, 1 AS named
-  FROM workload_hour JOIN parts USING (template_id)
+  FROM workload_hour JOIN (SELECT DISTINCT template_id, column_name, role FROM parts)
+    USING (template_id)
   WHERE hour_at >= $start::TIMESTAMPTZ AND hour_at < $end::TIMESTAMPTZ
     AND hour_at < $gold_until::TIMESTAMPTZ AND runs > 0 AND user_name = $user::VARCHAR
     AND ($engine::VARCHAR IS NULL OR engine_id = $engine::VARCHAR)
 """
+HISTORY_SQL = "SELECT min(submitted_at) AS first_at FROM query_event"
 USAGE_SQL = """
 WITH parts AS ({parts}), facts AS ({gold} UNION ALL {live})
 SELECT column_name, role, engine_id, sum(runs)::BIGINT AS runs,
@@ -188,6 +195,9 @@ def table_usage(
     """
     window = parse_window(filters.window, clock())
     coverage = by_days(window, read_processed(store))
+    if filters.user is not None:
+        (first,) = store.read(HISTORY_SQL).column("first_at").to_pylist()
+        coverage = coverage.live_since(first)
     params = {
         "table": table_id,
         "start": coverage.start,

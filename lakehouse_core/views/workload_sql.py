@@ -14,10 +14,24 @@ _GOLD_SPAN = """
   WHERE hour_at >= $start::TIMESTAMPTZ AND hour_at < $end::TIMESTAMPTZ
     AND hour_at < $gold_until::TIMESTAMPTZ AND runs > 0
 """
-GOLD = {
+_GOLD_COLUMNS = """template_id, engine_id, runs, finished, failed, cancelled, unfinished,
+    elapsed_ms, cpu_ms, bytes_scanned, rows_returned, elapsed_sketch, users, user_names"""
+HOURS = {
     # Without a user, rows are fewer: one per template and engine, with the names of its users.
     False: f"template_hour {_GOLD_SPAN} {_FILTER}",
     True: f"workload_hour {_GOLD_SPAN} {_FILTER} AND user_name = $user::VARCHAR",
+}
+# Whole days come as one row, the hours before and after them as they are.
+GOLD = {
+    False: f"""(
+  SELECT last_hour_at AS hour_at, {_GOLD_COLUMNS} FROM template_day
+  WHERE day_at >= $days_from::TIMESTAMPTZ AND day_at < $days_until::TIMESTAMPTZ {_FILTER}
+  UNION ALL
+  SELECT hour_at, {_GOLD_COLUMNS} FROM {HOURS[False]} AND hour_at < $days_from::TIMESTAMPTZ
+  UNION ALL
+  SELECT hour_at, {_GOLD_COLUMNS} FROM {HOURS[False]} AND hour_at >= $days_until::TIMESTAMPTZ
+) AS gold WHERE true""",  # noqa: S608 constants only
+    True: HOURS[True],
 }
 NAMES = {False: "user_names", True: "[user_name]"}
 # Of one template the figures are wanted in all and per engine: each row counts for both, so that
@@ -100,7 +114,7 @@ FROM ranked GROUP BY {keys}
 """
 
 TREND_SQL = """
-WITH facts AS ({facts})
+WITH facts AS ({hourly_facts})
 SELECT {keys},
   (epoch_us(hour_at) - epoch_us($start::TIMESTAMPTZ)) // $step_us::BIGINT AS step,
   sum(runs)::BIGINT AS runs
@@ -114,6 +128,9 @@ WHERE list_contains($templates::VARCHAR[], template_id)
 """
 
 
-def gold_facts(is_of_user: bool) -> str:
-    """The gold rows; those of one user have no number of users of their own."""
-    return GOLD[is_of_user] if not is_of_user else f"(SELECT *, 1 AS users FROM {GOLD[True]})"  # noqa: S608 constants
+def facts(is_of_user: bool, *, by_hour: bool = False) -> str:
+    """Figures of templates and engines: of whole days where there are sums, else by hour."""
+    gold = HOURS[is_of_user] if by_hour else GOLD[is_of_user]
+    if is_of_user:  # rows of one user have no number of users of their own
+        gold = f"(SELECT *, 1 AS users FROM {gold})"  # noqa: S608 constants
+    return FACTS.format(gold=gold, live=LIVE)

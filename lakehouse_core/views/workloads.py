@@ -20,7 +20,6 @@ from lakehouse_core.views.processed import (
 )
 from lakehouse_core.views.window import DEFAULT_WINDOW, Window, parse_window
 from lakehouse_core.views.workload_sql import (
-    FACTS,
     GOLD,
     KEYS,
     LIST_SQL,
@@ -31,7 +30,7 @@ from lakehouse_core.views.workload_sql import (
     SPREAD,
     TEMPLATES_SQL,
     TREND_SQL,
-    gold_facts,
+    facts,
 )
 
 if TYPE_CHECKING:
@@ -217,12 +216,15 @@ class _Asked:
         self._parts = {"gold": GOLD[is_of_user], "live": LIVE, "bucket": BUCKET_SQL}
         self._parts |= {"names": NAMES[is_of_user]}
         self._parts |= {"keys": KEYS[by_engine], "spread": SPREAD[by_engine]}
-        self._parts["facts"] = FACTS.format(gold=gold_facts(is_of_user), live=LIVE)
+        self._parts["facts"] = facts(is_of_user)
+        self._parts["hourly_facts"] = facts(is_of_user, by_hour=True)
         self._params = {
             "start": coverage.start,
             "end": coverage.end,
             "gold_until": coverage.gold_until,
             "live_from": coverage.live_from,
+            "days_from": coverage.days_from,
+            "days_until": coverage.days_until,
             "engine": filters.engine,
             "user": filters.user,
             "table": filters.table,

@@ -24,9 +24,7 @@ def agent_grid(agents: Sequence[AgentView]) -> None:
                 "agent": view.agent,
                 "state": state_word(view.state),
                 "circuit": state_word(view.circuit) if view.circuit else None,
-                "lag": view.freshness.age.total_seconds()
-                if view.freshness and view.freshness.age
-                else None,
+                "lag": view.lag_seconds,
                 "every": view.job.every.total_seconds() if view.job else None,
                 "last": view.last.started_at if view.last else None,
                 "next": view.next_at,
@@ -36,6 +34,7 @@ def agent_grid(agents: Sequence[AgentView]) -> None:
                 "letters": view.last.dead_letters if view.last else 0,
                 "error": view.last.last_error if view.last else None,
                 "errored": view.last.errored_at if view.last else None,
+                "event_age": view.newest_event_age_seconds,
                 "event": view.last.newest_event_at if view.last else None,
             }
             for view in agents
@@ -56,6 +55,9 @@ def agent_grid(agents: Sequence[AgentView]) -> None:
             "failed": counted("Failed runs"),
             "rows": counted("Rows written"),
             "letters": counted("Dead letters"),
+            "event_age": number(
+                "Newest event's age", "%.0f s", "Grows while nothing happens at the source, too."
+            ),
             "event": short_time_of("Newest event"),
             "error": wide("Last error"),
             "errored": short_time_of("Last error at"),

@@ -62,6 +62,12 @@ def how(text: str) -> None:
         st.markdown(text)
 
 
+def how_of(figure: str, text: str) -> None:
+    """The same for one figure of several."""
+    with st.popover(f"How is the {figure} computed?", type="tertiary", icon=":material/function:"):
+        st.markdown(text)
+
+
 def red_cards(now: Red, before: Red | None, window: Window) -> Any:
     """Queries, durations and errors of a window; returns the room for a fourth card."""
     queries, durations, errors, fourth = st.columns(4)

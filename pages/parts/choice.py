@@ -17,7 +17,7 @@ def remember(grid: str, name: str, ids: Sequence[str]) -> Callable[[], None]:
     """
 
     def on_select() -> None:
-        chosen = _selected(grid, ids)
+        chosen = selected(grid, ids)
         if chosen is None:
             st.query_params.pop(name, None)
         else:
@@ -28,10 +28,11 @@ def remember(grid: str, name: str, ids: Sequence[str]) -> Callable[[], None]:
 
 def chosen(grid: str, name: str, ids: Sequence[str]) -> str | None:
     """The id in the address, else the one of the selected row."""
-    return st.query_params.get(name) or _selected(grid, ids)
+    return st.query_params.get(name) or selected(grid, ids)
 
 
-def _selected(grid: str, ids: Sequence[str]) -> str | None:
+def selected(grid: str, ids: Sequence[str]) -> str | None:
+    """The id of the row that is selected in a grid."""
     state = st.session_state.get(grid) or {}
     rows = state.get("selection", {}).get("rows", [])
     return ids[rows[0]] if rows and rows[0] < len(ids) else None

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from lakehouse_core.domain.clock import utc_now
-from lakehouse_core.domain.errors import LakehouseError
 from lakehouse_core.domain.maintenance import NEXT, State
 from lakehouse_core.views.decisions import LONGEST_NAME, LONGEST_TEXT, Wish, ask
-from pages.parts import session
+from pages.parts import answers, session
 from pages.parts.text import plain
 
 if TYPE_CHECKING:
@@ -19,14 +18,13 @@ if TYPE_CHECKING:
     from lakehouse_core.views.recommendations import RecommendationDetail
 
 _ACTOR = "actor_name"  # kept for the visit, whichever page is open
-_OUTCOME = "decision_outcome"  # action → whether it was done, and the answer
 _SNOOZES = {"1 day": 1, "7 days": 7, "30 days": 30}
 
 
 def desk(detail: RecommendationDetail) -> None:
     """The buttons, for what waits for a decision; above them the answer to the last one."""
     action = detail.action
-    _tell(action.action_id)
+    answers.tell(action.action_id)
     if not detail.is_open:
         return
     st.markdown("**Decide**")
@@ -82,7 +80,7 @@ def desk(detail: RecommendationDetail) -> None:
 
 def cancel_desk(action: Action) -> None:
     """The button that ends an approved action; above it the answer to the last click."""
-    _tell(action.action_id)
+    answers.tell(action.action_id)
     if State.CANCELLED not in NEXT[action.state]:
         return
     st.session_state.setdefault("cancel_actor", st.session_state.get(_ACTOR, ""))
@@ -125,22 +123,4 @@ def _decide(detail: RecommendationDetail, verb: DecisionVerb) -> None:
 
 
 def _ask(wish: Wish) -> None:
-    """Send a wish, and keep the answer for the page."""
-    try:
-        answer = ask(session.store(), wish)
-        outcome = (answer.state == "done", answer.answer or answer.state)
-    except LakehouseError as error:
-        outcome = (False, str(error))
-    st.session_state.setdefault(_OUTCOME, {})[wish.action_id] = outcome
-    session.forget_reads()
-
-
-def _tell(action_id: str) -> None:
-    outcome = st.session_state.get(_OUTCOME, {}).get(action_id)
-    if outcome is None:
-        return
-    is_done, answer = outcome
-    if is_done:
-        st.success(plain(answer), icon=":material/check_circle:")
-    else:
-        st.warning(f"Not done: {plain(answer)}", icon=":material/block:")
+    answers.keep(wish.action_id, lambda: ask(session.store(), wish))

@@ -17,9 +17,19 @@ if TYPE_CHECKING:
 SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "Observe": (
         ("overview", "Overview", "monitoring"),
+        ("console", "SQL console", "terminal"),
         ("query_history", "Query history", "history"),
         ("workloads", "Workloads", "workspaces"),
         ("engines", "Engines", "memory"),
+        ("comparison", "Engine comparison", "compare_arrows"),
+        ("routing", "Routing", "alt_route"),
+    ),
+    "Spend": (
+        ("costs", "Costs", "payments"),
+        ("budgets", "Budgets and alerts", "notifications"),
+        ("groups", "Workload groups", "rule"),
+        ("whatif", "What if", "help_center"),
+        ("exports", "Exports", "download"),
     ),
     "Optimise": (
         ("tables", "Tables", "table_chart"),

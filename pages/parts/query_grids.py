@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from lakehouse_core.views.queries import ColumnRoles
 from pages.parts.cells import (
     counted,
     mebibytes,
@@ -18,11 +19,12 @@ from pages.parts.cells import (
     time_of,
     wide,
 )
+from pages.parts.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from lakehouse_core.views.queries import ColumnRoles, QueryRow, RunningQuery
+    from lakehouse_core.views.queries import QueryDetail, QueryRow, RunningQuery
     from lakehouse_core.views.red import Red
 
 
@@ -134,3 +136,32 @@ def usage_grid(columns: Sequence[ColumnRoles]) -> None:
         ],
         {"table": "Table", "column": "Column", "roles": "Used as"},
     )
+
+
+def touched(seen: QueryDetail) -> None:
+    """The tables and columns of one query; also tables of which it names no column."""
+    if not seen.tables and not seen.columns:
+        st.caption("None is known: the text was not understood yet, or it names no table.")
+    else:
+        named = {one.table_name for one in seen.columns}
+        whole = [
+            ColumnRoles(table_name=name, column_name="(no column by name)", roles=("table",))
+            for name in seen.tables
+            if name not in named
+        ]
+        usage_grid((*seen.columns, *whole))
+    if seen.unresolved:
+        names = ", ".join(sorted({one.column_name for one in seen.unresolved}))
+        st.caption(
+            f"Not resolved, so not counted as use of any table: {plain(names)}. The text names no "
+            "table for them, and no collected table explains them."
+        )
+    if seen.accessed:
+        st.markdown("**What its engine logged, through views, too**")
+        show(
+            [
+                {"table": a.table_name, "column": a.column_name, "access": ", ".join(a.access)}
+                for a in seen.accessed
+            ],
+            {"table": "Table", "column": "Column", "access": "Access"},
+        )

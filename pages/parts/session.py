@@ -16,6 +16,8 @@ from lakehouse_core.config import Loaded, load_config
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.views.filters import Filters
 from lakehouse_core.views.freshness import Job, jobs
+from lakehouse_core.views.gateway import GatewayAdmin
+from lakehouse_core.views.groups import rules_of
 from lakehouse_core.views.theme import engine_colours
 from lakehouse_core.views.window import DEFAULT_WINDOW
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakehouse_core.config import Config
+    from lakehouse_core.finops.groups import GroupRules
     from lakehouse_core.store.client import StoreClient
 
 T = TypeVar("T")
@@ -61,6 +64,11 @@ def store() -> StoreClient:
     return _open(str(present.path) + str(present.config.store), present)
 
 
+def gateway() -> GatewayAdmin:
+    """The gateway's admin port."""
+    return GatewayAdmin(config().gateway)
+
+
 def forget_store() -> None:
     """Drop the connection, so that the next read opens a new one."""
     _open.clear()
@@ -94,6 +102,11 @@ def read_fresh(view: Callable[..., T], *args: Any, **kwargs: Any) -> T:
 def expected_jobs() -> tuple[Job, ...]:
     """The jobs the configuration schedules."""
     return jobs(config())
+
+
+def rules() -> GroupRules:
+    """The workload rules of the configuration."""
+    return rules_of(config())
 
 
 def colours() -> dict[str, str]:

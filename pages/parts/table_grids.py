@@ -6,14 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.parts.cells import counted, mebibytes, number, percent, show, state_word, time_of, wide
+from pages.parts.cells import (
+    counted,
+    mebibytes,
+    number,
+    percent,
+    show,
+    state_word,
+    time_of,
+    wide,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakehouse_core.domain.health import Contributor
     from lakehouse_core.domain.table import PartitionMetrics
-    from lakehouse_core.views.table_detail import TableCare, TableCommit
+    from lakehouse_core.views.table_detail import TableCare
     from lakehouse_core.views.tables import TableView
 
 
@@ -117,37 +126,6 @@ def partition_grid(partitions: Sequence[PartitionMetrics]) -> None:
     )
 
 
-def commit_grid(commits: Sequence[TableCommit]) -> None:
-    """The newest commits, newest first."""
-    show(
-        [
-            {
-                "at": one.committed_at,
-                "operation": one.operation,
-                "by": _writer(one),
-                "added": one.added_files,
-                "removed": one.deleted_files,
-                "rows": one.added_rows,
-                "gone": one.deleted_rows,
-                "size": mebibytes(one.added_bytes),
-                "snapshot": str(one.snapshot_id),
-            }
-            for one in commits
-        ],
-        {
-            "at": time_of("Committed"),
-            "operation": "Operation",
-            "by": "Written by",
-            "added": counted("Files added"),
-            "removed": counted("Files removed"),
-            "rows": counted("Rows added"),
-            "gone": counted("Rows removed"),
-            "size": number("Added", "%.1f MiB"),
-            "snapshot": "Snapshot",
-        },
-    )
-
-
 def care_grid(actions: Sequence[TableCare]) -> None:
     """What was proposed for a table and done to it."""
     show(
@@ -171,11 +149,3 @@ def care_grid(actions: Sequence[TableCare]) -> None:
             "id": "Action",
         },
     )
-
-
-def _writer(commit: TableCommit) -> str:
-    if commit.is_care:
-        return "Lakehelm maintenance"
-    if commit.flink_checkpoint_id is not None:
-        return f"{commit.engine_name or 'flink'}, checkpoint {commit.flink_checkpoint_id}"
-    return commit.engine_name or ""

@@ -52,7 +52,9 @@ def matrix_chart(seen: TableUsage) -> None:
             legend=alt.Legend(orient="bottom", title="queries in the window"),
         )
     )
-    chart = heat.properties(width=62 * len(roles), height=26 * len(columns)).facet(
+    # All engines side by side in the width a laptop has, so that they are compared at one glance.
+    panel = min(62 * len(roles), 880 // len({cell.engine_id for cell in cells}))
+    chart = heat.properties(width=panel, height=26 * len(columns)).facet(
         column=alt.Column("engine:N", title=None, header=alt.Header(labelFontWeight="bold"))
     )
     st.altair_chart(

@@ -22,6 +22,7 @@ from pages.parts.cells import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from lakehouse_core.views.costs import CostReport, CostRow
     from lakehouse_core.views.processed import Coverage
     from lakehouse_core.views.unparsed import ReasonRow
     from lakehouse_core.views.workloads import Workload
@@ -34,14 +35,18 @@ def coverage(seen: Coverage) -> str:
     return f"From the pipeline up to {f.moment(seen.gold_until)}, live since."
 
 
-def workload_grid(rows: Sequence[Workload], key: str, on_select: Callable[[], None]) -> Any:
-    """The templates; a row can be chosen."""
+def workload_grid(
+    rows: Sequence[Workload], key: str, on_select: Callable[[], None], spent: CostReport
+) -> Any:
+    """The templates with what they cost; a row can be chosen."""
+    costs = {row.first: row for row in spent.rows}
     return show(
         [
             {
                 "template": one_line(row.template) or "(text not known)",
                 "runs": row.runs,
                 "trend": list(row.trend),
+                **_money(costs.get(row.template_id or "unknown")),
                 "errors": percent(row.error_ratio),
                 "p50": seconds(row.p50_ms),
                 "p95": seconds(row.p95_ms),
@@ -58,6 +63,7 @@ def workload_grid(rows: Sequence[Workload], key: str, on_select: Callable[[], No
             "template": st.column_config.TextColumn("Template", width=420, pinned=True),
             "runs": counted("Runs"),
             "trend": st.column_config.BarChartColumn("Runs over the window", y_min=0),
+            **_money_columns(spent.currency),
             "errors": number("Errors", "%.1f %%", "Failed out of finished and failed."),
             "p50": number("p50", "%.2f s", "Of finished runs, within 1 %."),
             "p95": number("p95", "%.2f s", "Of finished runs, within 1 %."),
@@ -73,8 +79,24 @@ def workload_grid(rows: Sequence[Workload], key: str, on_select: Callable[[], No
     )
 
 
-def engine_grid(engines: Sequence[Workload], total: Workload) -> None:
+def _money(row: CostRow | None) -> dict[str, float | None]:
+    if row is None:
+        return {"cost": None, "thousand": None}
+    each = row.per_thousand
+    return {"cost": float(row.cost), "thousand": None if each is None else float(each)}
+
+
+def _money_columns(currency: str) -> dict[str, Any]:
+    note = "Its share of the engines' metered hours; the costs page has the basis."
+    return {
+        "cost": number("Cost", f"%.4f {currency}", note),
+        "thousand": number("Per 1,000 runs", f"%.4f {currency}"),
+    }
+
+
+def engine_grid(engines: Sequence[Workload], total: Workload, spent: CostReport) -> None:
     """One template on each engine, and over all of them."""
+    costs = {row.first: row for row in spent.rows} | {"all": spent.total}
     rows = [(one.engines[0], one) for one in engines]
     if len(rows) > 1:
         rows.append(("all", total))
@@ -84,6 +106,7 @@ def engine_grid(engines: Sequence[Workload], total: Workload) -> None:
                 "engine": name,
                 "runs": one.runs,
                 "trend": list(one.trend),
+                **_money(costs.get(name)),
                 "errors": percent(one.error_ratio),
                 "p50": seconds(one.p50_ms),
                 "p95": seconds(one.p95_ms),
@@ -98,6 +121,7 @@ def engine_grid(engines: Sequence[Workload], total: Workload) -> None:
             "engine": "Engine",
             "runs": counted("Runs"),
             "trend": st.column_config.BarChartColumn("Runs over the window", y_min=0),
+            **_money_columns(spent.currency),
             "errors": number("Errors", "%.1f %%", "Failed out of finished and failed."),
             "p50": number("p50", "%.2f s"),
             "p95": number("p95", "%.2f s"),

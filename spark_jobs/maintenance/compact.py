@@ -17,7 +17,7 @@ from spark_jobs.maintenance.arrow_files import Bin, Layout, Written, local_path
 from spark_jobs.maintenance.arrow_schema import UnfitError, to_arrow
 from spark_jobs.maintenance.data_file import to_data_files
 from spark_jobs.maintenance.groups import Group, plan_groups
-from spark_jobs.maintenance.outcome import is_unknown_commit
+from spark_jobs.maintenance.outcome import conflict_of, is_unknown_commit
 from spark_jobs.maintenance.partitions import condition
 from spark_jobs.maintenance.spark_rewrite import rewrite_group
 from spark_jobs.maintenance.work import StageResult
@@ -124,11 +124,23 @@ def commit_batch(
     try:
         work.tools.commit(work.table, snapshot_id, batch, work.properties)
     except Exception as error:
-        if not is_unknown_commit(error):
+        if not may_live(work, error):
             _discard(work.table, batch)
         raise
     facts["write_seconds"] = round(facts["write_seconds"] + written - started, 3)
     facts["commit_seconds"] = round(facts["commit_seconds"] + time.monotonic() - written, 3)
+
+
+def may_live(work: Work, error: Exception) -> bool:
+    """Whether a commit that raised may have happened: then nothing of it is deleted."""
+    if is_unknown_commit(error):
+        return True
+    if conflict_of(error) is not None:
+        return False
+    try:
+        return work.is_stage_done(work.table.refresh())
+    except Exception:  # noqa: BLE001 whatever it is, nobody can say what the table holds
+        return True
 
 
 def _discard(table: LakeTable, batch: Iterable[Group]) -> None:

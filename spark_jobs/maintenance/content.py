@@ -13,6 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812 the name everybody knows it
 from pyspark.sql import types as T  # noqa: N812 as above
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pyspark.sql import Column, DataFrame
 
 
@@ -24,9 +26,10 @@ class Content:
     hash: str
 
 
-def content_of(frame: DataFrame) -> Content:
-    """Read all rows of a frame once."""
-    first = F.xxhash64(*(_hashable(F.col(_quoted(one.name)), one.dataType) for one in frame.schema))
+def content_of(frame: DataFrame, columns: Collection[str] | None = None) -> Content:
+    """Read all rows of a frame once, or some of its columns only."""
+    chosen = [one for one in frame.schema if columns is None or one.name in columns]
+    first = F.xxhash64(*(_hashable(F.col(_quoted(one.name)), one.dataType) for one in chosen))
     frame = frame.select(first.alias("a"))
     found = frame.agg(
         F.count(F.lit(1)).alias("rows"),

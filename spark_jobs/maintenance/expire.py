@@ -48,6 +48,7 @@ def _attempt(work: Work, arguments: dict[str, Any]) -> StageResult:
         return StageResult(is_changed=False, facts={"reason": "no snapshot is old enough"})
     _refuse_more(work, metadata, expired)
     started = time.monotonic()
+    work.stop.check()
     try:
         result = _call(work, expired, arguments)
     except Exception as error:

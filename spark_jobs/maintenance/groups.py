@@ -1,8 +1,10 @@
 """Which files are rewritten together: Iceberg's own planner decides, by its own rules.
 
-A group is of one partition. Files outside 75 to 180 % of the target size are candidates, a group of
-too few is left alone, files with many deletes are taken whatever their size (`min-input-files`,
-`delete-file-threshold`, … are options of the stage).
+A group is of one partition. Files below 75 % of the target size are candidates, a group of too few
+is left alone, files with many deletes are taken whatever their size (`min-input-files`,
+`delete-file-threshold`, … are options of the stage). `max-file-size-bytes` says above which size
+files are cut up; Iceberg derives from it how large a new file may become as well, half way between
+target and maximum, which is not followed here.
 """
 
 from __future__ import annotations
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spark_jobs.maintenance.table import LakeTable
+
+TARGET = "target-file-size-bytes"
+# What Iceberg's own default comes to: half way from the target to 180 % of it.
+MOST_SHARE = 1.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +76,17 @@ def plan_groups(
                 files=described[start : start + count],
                 has_deletes=has_deletes and _any_deletes(group),
                 split_bytes=group.inputSplitSize(),
-                most_bytes=group.maxOutputFileSize(),
+                most_bytes=most_bytes(group.maxOutputFileSize(), options),
             )
         )
         start += count
     return groups
+
+
+def most_bytes(planned: int, options: Mapping[str, str]) -> int:
+    """How large a new file may become: what the planner says, and not much beyond the target."""
+    target = options.get(TARGET)
+    return planned if target is None else min(planned, int(int(target) * MOST_SHARE))
 
 
 def _iterate(found: Any) -> Any:

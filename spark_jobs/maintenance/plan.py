@@ -1,7 +1,8 @@
 """What a maintenance run is asked to do: the plan file that whoever starts it writes.
 
     {"run_id": "…", "catalog": "lake", "master": "local[2]", "conf": {…}, "stop_file": null,
-     "actions": [{"action_id": "…", "operation_id": "…", "lease_token": 7, "plan": {…},
+     "actions": [{"action_id": "…", "operation_id": "…", "lease_token": 7,
+                  "lease_file": "….json", "plan": {…},
                   "guards": {"protected_partitions": [], "keep_snapshot_ids": [],
                              "older_than": null, "min_snapshots": 1, "max_attempts": 4},
                   "verify": {"partitions": 8, "max_bytes": 1073741824}}]}
@@ -12,13 +13,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.domain.maintenance import Plan, plan_from_json
 from lakehouse_core.domain.table import TableName
+from spark_jobs.plan_file import PlanError, read_plan_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,10 +35,6 @@ PROCEDURES = frozenset(
         "set_sort_order",
     }
 )
-
-
-class PlanError(Exception):
-    """Raised when a plan file cannot be understood; names what is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +66,12 @@ class Verify:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionRequest:
-    """One action of a run."""
+    """One action of a run.
+
+    Attributes:
+        lease_token: of the lease it works under; in the summary of every snapshot.
+        lease_file: tells the lease of the table that is in force; None: nobody else is there.
+    """
 
     action_id: str
     operation_id: str
@@ -77,6 +79,7 @@ class ActionRequest:
     plan: Plan
     guards: Guards = Guards()
     verify: Verify = Verify()
+    lease_file: str | None = None
 
     @property
     def table(self) -> TableName:
@@ -113,12 +116,7 @@ def read_plan(path: Path) -> RunPlan:
     Raises:
         PlanError: it is not there, or not a plan.
     """
-    try:
-        return parse_plan(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise PlanError(f"Plan file {path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise PlanError(f"Plan file {path} is not JSON: {error}") from error
+    return read_plan_file(path, parse_plan)
 
 
 def parse_plan(raw: dict[str, Any]) -> RunPlan:

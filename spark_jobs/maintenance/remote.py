@@ -104,6 +104,7 @@ class RemoteRun:
 
     def _run(self, stage: Stage) -> dict[str, Any]:
         metadata = self._metadata()
+        self._stop.check()
         if stage.procedure == "set_sort_order":
             self._spark.sql(
                 f"ALTER TABLE {self._table} WRITE ORDERED BY {stage.arguments['sort_order']}"
@@ -214,7 +215,10 @@ class RemoteRun:
             rows = self._spark.sql(f"SELECT * FROM {self._table} VERSION AS OF {int(one or 0)}")  # noqa: S608
             content = content_of(rows) if is_whole else rows.count()
             found.append(str(content))
-        name = "content_hash" if is_whole else "row_count"
+        name = "content_hash" if is_whole else (
+            f"row_count (content not hashed: {size / 2**30:.1f} GiB in files, "
+            f"{self._request.verify.max_bytes / 2**30:.1f} GiB may be read)"
+        )  # fmt: skip
         return Check(name=name, expected=found[0], found=found[1], ok=found[0] == found[1])
 
 

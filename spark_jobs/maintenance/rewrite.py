@@ -9,7 +9,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.maintenance.curve import hilbert_columns, rewrite_along_curve
+from spark_jobs.maintenance.compact import may_live
+from spark_jobs.maintenance.curve import hilbert_order, rewrite_along_curve
+from spark_jobs.maintenance.fenced import commit_fenced, written_files
 from spark_jobs.maintenance.partitions import condition
 from spark_jobs.maintenance.work import StageResult
 
@@ -26,9 +28,9 @@ MANIFEST_BYTES = 8 << 20
 
 def rewrite_data_files(work: Work, stage: Stage) -> StageResult:
     """Put files together, sorted or not; along a Hilbert curve it is ours, Iceberg has none."""
-    columns = hilbert_columns(work.table, stage.arguments.get("sort_order"))
-    if columns:
-        return rewrite_along_curve(work, stage, columns)
+    curve = hilbert_order(work.table, stage.arguments.get("sort_order"))
+    if curve is not None:
+        return rewrite_along_curve(work, stage, curve)
     return work.retried(partial(_data_files, work, stage.arguments))
 
 
@@ -42,7 +44,7 @@ def _run_data_files(work: Work, arguments: Mapping[str, Any], metadata: Metadata
     is_tidied = options.pop(DANGLING, "false").lower() == "true"
     action = _actions(work).rewriteDataFiles(work.table.java).options(options)
     action = _with_strategy(work.table, action, arguments).filter(_files(work, arguments))
-    result = _with_summary(work, action).execute()
+    result = _execute(work, action)
     rewritten = int(result.rewrittenDataFilesCount())
     facts = {
         "input_files": rewritten,
@@ -53,8 +55,8 @@ def _run_data_files(work: Work, arguments: Mapping[str, Any], metadata: Metadata
     }
     if is_tidied and int(metadata.format_version) > 1:
         work.table.java.refresh()
-        tidy = _actions(work).removeDanglingDeleteFiles(work.table.java)
-        removed = _size(_with_summary(work, tidy).execute().removedDeleteFiles())
+        tidied = _execute_fenced(work, _actions(work).removeDanglingDeleteFiles)
+        removed = _size(tidied.removedDeleteFiles())
         facts["removed_delete_files"] += removed
     return StageResult(is_changed=bool(rewritten or facts["removed_delete_files"]), facts=facts)
 
@@ -87,9 +89,13 @@ def rewrite_position_deletes(work: Work, stage: Stage) -> StageResult:
                 is_changed=False, facts={"reason": "there are no position delete files to merge"}
             )
         options = {key: str(value) for key, value in stage.arguments.get("options", {}).items()}
-        action = _actions(work).rewritePositionDeletes(work.table.java).options(options)
-        action = action.filter(_files(work, stage.arguments))
-        result = _with_summary(work, action).execute()
+        files = _files(work, stage.arguments)
+        result = _execute_fenced(
+            work,
+            lambda table: (
+                _actions(work).rewritePositionDeletes(table).options(options).filter(files)
+            ),
+        )
         rewritten = int(result.rewrittenDeleteFilesCount())
         added = int(result.addedDeleteFilesCount())
         facts = {"input_files": rewritten, "output_files": added}
@@ -106,18 +112,22 @@ def rewrite_manifests(work: Work, stage: Stage) -> StageResult:
             return StageResult(
                 is_changed=False, facts={"reason": "the manifests are as few as their size allows"}
             )
-        action = _actions(work).rewriteManifests(work.table.java)
-        caching = stage.arguments.get("use_caching")
-        if caching is not None:
-            action = action.option("use-caching", str(caching).lower())
-        if (spec_id := stage.arguments.get("spec_id")) is not None:
-            action = action.specId(int(spec_id))
-        result = _with_summary(work, action).execute()
+        result = _execute_fenced(work, partial(_manifest_action, work, stage.arguments))
         rewritten = _size(result.rewrittenManifests())
         facts = {"input_files": rewritten, "output_files": _size(result.addedManifests())}
         return StageResult(is_changed=rewritten > 0, facts=facts)
 
     return work.retried(lambda: _once(work, run))
+
+
+def _manifest_action(work: Work, arguments: Mapping[str, Any], table: Any) -> Any:
+    action = _actions(work).rewriteManifests(table)
+    caching = arguments.get("use_caching")
+    if caching is not None:
+        action = action.option("use-caching", str(caching).lower())
+    if (spec_id := arguments.get("spec_id")) is not None:
+        action = action.specId(int(spec_id))
+    return action
 
 
 def set_sort_order(work: Work, stage: Stage) -> StageResult:
@@ -128,6 +138,7 @@ def set_sort_order(work: Work, stage: Stage) -> StageResult:
         before = work.pin()
         # What is not an order does not get into the statement.
         work.table.parsed_order(order)
+        work.stop.check()
         work.spark.sql(f"ALTER TABLE {work.table.full_name} WRITE ORDERED BY {order}")
         after = work.pin()
         is_changed = after.sort_order_id != before.sort_order_id
@@ -159,10 +170,40 @@ def _actions(work: Work) -> Any:
     return work.table.iceberg.spark.actions.SparkActions.get(work.spark._jsparkSession)
 
 
-def _with_summary(work: Work, action: Any) -> Any:
+def _execute(work: Work, action: Any) -> Any:
+    """Run an action of Iceberg's; its commits carry our operation.
+
+    While it runs, a lost lease cancels its jobs (`Stop`). A rewrite of data files leaves no moment
+    right before its commit to ask in; where there is one, see `_execute_fenced`.
+    """
     for name, value in work.properties.items():
         action = action.snapshotProperty(name, value)
-    return action
+    work.stop.check()
+    return action.execute()
+
+
+def _execute_fenced(work: Work, action: Callable[[Any], Any]) -> Any:
+    """Run an action of Iceberg's whose commit waits until the lease was asked for once more.
+
+    Args:
+        work: the action of ours.
+        action: gives Iceberg's for a table, which is that of a transaction.
+    """
+    transaction = work.table.java.newTransaction()
+    result = _execute(work, action(transaction.table()))
+    files = written_files(work.table, transaction)
+
+    def discard() -> None:
+        for one in files:
+            work.table.java.io().deleteFile(one)
+
+    commit_fenced(
+        transaction,
+        check=work.stop.check,
+        may_live=partial(may_live, work),
+        discard=discard,
+    )
+    return result
 
 
 def _has_deletes_to_merge(table: LakeTable) -> bool:

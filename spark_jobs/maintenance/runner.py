@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import traceback
 from typing import TYPE_CHECKING
 
 from spark_jobs.maintenance.commit import roll_back
 from spark_jobs.maintenance.compact import compact_files
 from spark_jobs.maintenance.expire import expire_snapshots, missing_files
+from spark_jobs.maintenance.fence import Fence
 from spark_jobs.maintenance.figures import measure
 from spark_jobs.maintenance.orphans import remove_orphan_files
 from spark_jobs.maintenance.outcome import (
     EndedError,
-    RefusedError,
     VerificationError,
     first_line,
+    is_catalog_silent,
 )
 from spark_jobs.maintenance.remote import RemoteRun
 from spark_jobs.maintenance.report import ActionReport
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakehouse_core.domain.maintenance import Stage
+    from spark_jobs.maintenance.outcome import Outcome
     from spark_jobs.maintenance.plan import ActionRequest
     from spark_jobs.maintenance.report import Report
     from spark_jobs.maintenance.stop import Stop
@@ -69,19 +70,31 @@ def run_action(
     told = ActionReport(action_id=request.action_id)
     report.actions.append(told)
     last_step = report.done + steps(request)
-    try:
-        stop.check()
-        if stop.is_remote:
-            RemoteRun(spark, request, report, stop, told).all()
-        else:
-            _Run(spark, request, report, stop, told).all(tools or Tools())
-    except EndedError as ended:
-        told.outcome, told.error = ended.outcome, str(ended)
-    except Exception as error:  # noqa: BLE001 the edge of an action: told in the report
-        traceback.print_exc()
-        told.outcome, told.error = "failed", first_line(error)
+    with stop.fenced(Fence(request)):
+        try:
+            stop.check()
+            if stop.is_remote:
+                RemoteRun(spark, request, report, stop, told).all()
+            else:
+                _Run(spark, request, report, stop, told).all(tools or Tools())
+        except EndedError as ended:
+            told.outcome, told.error = ended.outcome, str(ended)
+        except Exception as error:  # noqa: BLE001 the edge of an action: told in the report
+            traceback.print_exc()
+            told.outcome, told.error = _what_it_means(error, stop)
     report.done = last_step
     return told
+
+
+def _what_it_means(error: Exception, stop: Stop) -> tuple[Outcome, str]:
+    """How an action ended that raised something else than one of the ends we know."""
+    try:
+        stop.check()
+    except EndedError as ended:  # Spark's jobs were cancelled for it
+        return ended.outcome, str(ended)
+    if is_catalog_silent(error):
+        return "unknown", f"The catalog did not answer: {first_line(error)}"
+    return "failed", first_line(error)
 
 
 class _Run:
@@ -108,10 +121,13 @@ class _Run:
             self._told.figures["before"] = measure(self._spark, table.full_name, base)
         try:
             is_changed = self._stages(work)
-        except Exception:
-            # What was committed counts also when a later stage fails.
-            with contextlib.suppress(RefusedError):
+        except Exception as error:
+            # What was committed counts also when a later stage fails; why it failed counts more
+            # than that the table cannot be asked either.
+            try:
                 self._note_commits(work)
+            except Exception as another:  # noqa: BLE001 told beside the first
+                error.add_note(f"Nor could its commits be looked for: {another}")
             raise
         self._note_commits(work)
         with self._report.step(self._told, "verify"):

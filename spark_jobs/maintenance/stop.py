@@ -1,15 +1,20 @@
-"""Ending early: a file appears, running Spark jobs are cancelled, no new step begins."""
+"""Ending early: somebody asks for it, or the lease is lost; then no new step and no commit."""
 
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_jobs.maintenance.outcome import StoppedError
+from spark_jobs.maintenance.outcome import LeaseLostError, StoppedError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
+
+    from spark_jobs.maintenance.fence import Fence
 
 POLL_SECONDS = 0.25
 
@@ -27,6 +32,7 @@ class Stop:
         self.is_remote = is_remote
         self._asked = threading.Event()
         self._over = threading.Event()
+        self._fence: Fence | None = None
 
     def __enter__(self) -> Stop:
         if self._file is not None:
@@ -43,18 +49,32 @@ class Stop:
             self._asked.set()
         return self._asked.is_set()
 
+    @contextmanager
+    def fenced(self, fence: Fence) -> Iterator[None]:
+        """One action, which goes on only while its lease holds."""
+        self._fence = fence
+        try:
+            yield
+        finally:
+            self._fence = None
+
     def check(self) -> None:
-        """Go on, or not.
+        """Go on, or not; asked between steps and right before every change of the table.
 
         Raises:
             StoppedError: the run shall end.
+            LeaseLostError: somebody else may change the table now.
         """
         if self.is_asked:
             raise StoppedError("The run was asked to end; the table is as it was last committed")
+        if self._fence is not None:
+            self._fence.check()
 
     def _watch(self) -> None:
         while not self._over.wait(POLL_SECONDS):
-            if self.is_asked:
+            try:
+                self.check()
+            except (StoppedError, LeaseLostError):
                 self._cancel()
 
     def _cancel(self) -> None:

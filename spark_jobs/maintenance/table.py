@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lakehouse_core.domain.table import TableName
 
 OPERATION = "lakehelm.operation-id"
+ACTION = "lakehelm.action-id"
 STAGE = "lakehelm.stage"
 MAIN = "main"
 

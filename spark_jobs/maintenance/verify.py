@@ -1,21 +1,24 @@
 """Are the rows after a rewrite those before? Our snapshot is compared with its parent.
 
 Both are pinned, so whatever other writers append meanwhile does not matter. All rows of the
-replaced and the new files are counted; the content of a sample of partitions is read and hashed.
+replaced and the new files are counted; the content of a sample is read and hashed (sample.py).
 """
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.maintenance.content import content_of
 from spark_jobs.maintenance.report import Check
+from spark_jobs.maintenance.sample import choose, why_not
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from spark_jobs.maintenance.plan import Verify
+    from spark_jobs.maintenance.sample import Sample
     from spark_jobs.maintenance.table import LakeTable, Snapshot
 
 READING = {"file-open-cost": str(256 << 10)}
@@ -101,24 +104,21 @@ def _counted(table: LakeTable, before: _Side, after: _Side) -> list[Check]:
 def _hashed(
     table: LakeTable, before: _Side, after: _Side, limits: Verify, seed: str
 ) -> list[Check]:
-    partitions = sorted({*before.chosen, *after.chosen})
-    random.Random(seed).shuffle(partitions)  # noqa: S311 a sample, not a secret
-    sample: list[str] = []
-    size = 0
-    for partition in partitions:
-        more = before.size(partition) + after.size(partition)
-        if len(sample) < limits.partitions and size + more <= limits.max_bytes:
-            sample.append(partition)
-            size += more
-    if not sample:
+    partitions = {*before.chosen, *after.chosen}
+    if not partitions:
         return []
+    sizes = {one: before.size(one) + after.size(one) for one in partitions}
+    schema = table.metadata().schema["fields"]
+    sample = choose(sizes, schema, limits, seed)
+    if not sample.partitions:
+        reason = why_not(sizes, limits)
+        return [Check(name=sample.name, expected=reason, found=reason, ok=True)]
     expected = _content(table, before, sample)
     found = _content(table, after, sample)
-    name = f"content_hash of {len(sample)} of {len(partitions)} partitions"
-    return [Check(name=name, expected=expected, found=found, ok=expected == found)]
+    return [Check(name=sample.name, expected=expected, found=found, ok=expected == found)]
 
 
-def _chosen_tasks(table: LakeTable, side: _Side, partitions: list[str]) -> Any:
+def _chosen_tasks(table: LakeTable, side: _Side, partitions: Iterable[str]) -> Any:
     tasks = table.jvm.java.util.ArrayList()
     for partition in partitions:
         for place in side.chosen.get(partition, ()):
@@ -134,10 +134,10 @@ def _count(table: LakeTable, side: _Side, partitions: list[str]) -> int:
         return int(rows.count())
 
 
-def _content(table: LakeTable, side: _Side, partitions: list[str]) -> str:
-    tasks = _chosen_tasks(table, side, partitions)
+def _content(table: LakeTable, side: _Side, sample: Sample) -> str:
+    tasks = _chosen_tasks(table, side, sample.partitions)
     if tasks.isEmpty():
         return "0 rows"
     with table.rows_of(tasks, READING) as (_, rows):
-        content = content_of(rows)
+        content = content_of(rows, sample.columns)
     return f"{content.rows} rows {content.hash}"

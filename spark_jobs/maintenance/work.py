@@ -18,13 +18,12 @@ from spark_jobs.maintenance.outcome import (
     ConflictError,
     EndedError,
     RefusedError,
-    StoppedError,
     UnknownCommitError,
     conflict_of,
     first_line,
     is_unknown_commit,
 )
-from spark_jobs.maintenance.table import OPERATION, STAGE
+from spark_jobs.maintenance.table import ACTION, OPERATION, STAGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +85,7 @@ class Work:
         """What the summary of each of our snapshots says."""
         return {
             OPERATION: self.request.operation_id,
-            "lakehelm.action-id": self.request.action_id,
+            ACTION: self.request.action_id,
             "lakehelm.lease-token": str(self.request.lease_token),
             STAGE: str(self.stage),
         }
@@ -117,9 +116,18 @@ class Work:
         return metadata
 
     def is_stage_done(self, metadata: Metadata) -> bool:
-        """Whether an earlier run of this very action has committed the running stage."""
-        found = metadata.commits_of(self.request.operation_id)
-        return any(one.summary.get(STAGE) == str(self.stage) for one in found)
+        """Whether this run has committed the running stage.
+
+        Or, where an action is done part by part, an earlier run of it: that is how it goes on.
+        """
+        name, own = OPERATION, self.request.operation_id
+        if self.request.plan.stages[self.stage].arguments.get("partitions") is not None:
+            name, own = ACTION, self.request.action_id
+        line = metadata.ancestors(metadata.current_snapshot_id)
+        return any(
+            one.summary.get(name) == own and one.summary.get(STAGE) == str(self.stage)
+            for one in line
+        )
 
     def retried(self, attempt: Callable[[], StageResult]) -> StageResult:
         """The result of a stage, tried again from its planning when another writer was faster.
@@ -164,9 +172,9 @@ class Work:
         conflict = conflict_of(error)
         if conflict is not None:
             return conflict
-        self.pin()  # the table was dropped or changed: that is why
-        if self.stop.is_asked:
-            raise StoppedError("The run was asked to end while files were written") from error
+        if self.is_stage_done(self.pin()):  # raises when the table was dropped or changed
+            return None
+        self.stop.check()  # or the run was to end, and its jobs were cancelled
         raise error
 
 

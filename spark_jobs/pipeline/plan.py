@@ -10,20 +10,17 @@ With `remote` (Spark Connect) instead of `master`, `conf` is limited to what a s
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from spark_jobs.plan_file import PlanError, read_plan_file
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-
-
-class PlanError(Exception):
-    """Raised when a plan file cannot be understood; names what is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +87,7 @@ class Plan:
         cursor: where the next export goes on; kept with the state, not read here.
         conf: Spark settings.
         databases: our catalogs by the names of databases that are linked to them.
+        columns: of the lake's tables, as far as collected: decides what texts leave open.
         master: Spark master of a session of our own.
         remote: a Spark Connect server to use instead.
         commit_attempts: tries of one commit that meets other writers.
@@ -104,6 +102,7 @@ class Plan:
     cursor: dict[str, Any] = field(default_factory=dict)
     conf: dict[str, str] = field(default_factory=dict)
     databases: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, list[str]] = field(default_factory=dict)
     master: str = "local[2]"
     remote: str | None = None
     commit_attempts: int = 6
@@ -120,12 +119,7 @@ def read_plan(path: Path) -> Plan:
     Raises:
         PlanError: it is not there, or not a plan.
     """
-    try:
-        return parse_plan(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise PlanError(f"Plan file {path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise PlanError(f"Plan file {path} is not JSON: {error}") from error
+    return read_plan_file(path, parse_plan)
 
 
 def parse_plan(raw: dict[str, Any]) -> Plan:

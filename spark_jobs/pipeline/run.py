@@ -10,19 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spark_jobs.attribution import stage as costs
 from spark_jobs.pipeline import bronze, care, gold, silver, texts
 from spark_jobs.pipeline.commit import Commits
 from spark_jobs.pipeline.lake import Lake
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from pyspark.sql import SparkSession
 
     from spark_jobs.pipeline.gold import GoldTable, Scope
     from spark_jobs.pipeline.plan import Plan
     from spark_jobs.pipeline.progress import Progress, Report
 
-# bronze, texts, silver of events, silver of commits, one per gold table, care
-STAGES = 5 + len(gold.EVENT_TABLES) + len(gold.COMMIT_TABLES)
+# bronze, texts, silver of events, silver of commits, one per gold table, those of costs, care
+STAGES = 5 + len(gold.EVENT_TABLES) + len(gold.COMMIT_TABLES) + costs.STAGES
 
 
 def run(spark: SparkSession, plan: Plan, progress: Progress) -> None:
@@ -48,21 +51,22 @@ class _Run:
         with self.progress.stage("bronze") as stage:
             events = bronze.load(self.lake, silver.EVENT, stage)
             commits = bronze.load(self.lake, silver.COMMIT, stage)
-        if events:
-            self._events(events)
+            charges = bronze.load(self.lake, costs.CHARGE, stage)
+        days = self._events(events) if events else []
         if commits:
             self._commits(commits)
+        costs.run(self.lake, costs.News(events, tuple(days), charges), self.progress)
         if plan.care.compact or plan.care.expire:
             with self.progress.stage("care") as stage:
                 care.tidy(self.lake, stage)
-        ids = [one for one in (plan.after, *events, *commits) if one is not None]
+        ids = [one for one in (plan.after, *events, *commits, *charges) if one is not None]
         self.report.through = max(ids, default=None)
         if self.lake.exists(silver.EVENT):
             silver.forget_superseded(self.lake)
             state = {"through": self.report.through, "cursor": plan.cursor, "run_id": plan.run_id}
             self.lake.keep_state(silver.EVENT, state)
 
-    def _events(self, ids: tuple[str, ...]) -> None:
+    def _events(self, ids: tuple[str, ...]) -> list[date]:
         events = silver.events_of(self.lake, ids)
         with self.progress.stage("texts") as stage:
             texts.learn(self.lake, events, ids, stage)
@@ -74,10 +78,12 @@ class _Run:
             scope = gold.Scope(tuple(hours))
             gold.offer_events(self.lake, scope)
             self._gold(gold.EVENT_TABLES, scope)
+        return days
 
     def _commits(self, ids: tuple[str, ...]) -> None:
         with self.progress.stage("silver.commits") as stage:
-            hours = silver.merge_commits(self.lake, ids, stage)
+            key = ("table_id", "snapshot_id")
+            hours = silver.merge_rows(self.lake, silver.COMMIT, key, "committed_at", ids, stage)
         scope = gold.Scope(tuple(hours))
         gold.offer_commits(self.lake, scope)
         self._gold(gold.COMMIT_TABLES, scope)

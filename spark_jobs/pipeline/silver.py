@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 the name everybody knows it by
@@ -85,7 +85,7 @@ def touched(
     Asked of silver itself, so that a run that was killed after its MERGE finds the same hours.
     """
     mine = lake.read(EVENT).where(
-        within(F.col("submitted_at"), _with_neighbours(days))
+        within(F.col("submitted_at"), with_neighbours(days))
         & F.col("export_id").between(exports[0], exports[-1])
     )
     is_own, at = F.col("pos") == 0, F.col("col")
@@ -104,28 +104,29 @@ def forget_superseded(lake: Lake) -> None:
         lake.commits.run(table, lambda: lake.sql(statement))
 
 
-def merge_commits(lake: Lake, exports: tuple[str, ...], stage: Stage) -> list[datetime]:
-    """Bring the commits of tables into their silver table; the hours they happened in."""
-    rows = bronze.rows_of(lake, COMMIT, exports)
-    newest = _newest(rows, ("table_id", "snapshot_id"), ("export_id",))
-    lake.prepare(Layout(COMMIT, (partitioning.months("committed_at"),)), newest)
+def merge_rows(
+    lake: Lake, table: str, key: tuple[str, ...], time: str, exports: tuple[str, ...], stage: Stage
+) -> list[datetime]:
+    """Bring the rows of a store table into its silver table, by key; the hours they are about."""
+    rows = bronze.rows_of(lake, table, exports)
+    newest = _newest(rows, key, ("export_id",))
+    lake.prepare(Layout(table, (partitioning.months(time),)), newest)
 
     def write() -> None:
-        same = _new("table_id") == _old(COMMIT, "table_id")
-        same = same & (_new("snapshot_id") == _old(COMMIT, "snapshot_id"))
-        newer = _new("export_id") > _old(COMMIT, "export_id")
-        merge = newest.alias("new").mergeInto(lake.full_name(COMMIT), same)
+        same = reduce(and_, (_new(name) == _old(table, name) for name in key))
+        newer = _new("export_id") > _old(table, "export_id")
+        merge = newest.alias("new").mergeInto(lake.full_name(table), same)
         merge.whenMatched(newer).updateAll().whenNotMatched().insertAll().merge()
 
-    lake.commits.run(lake.full_name(COMMIT), write)
-    stage.tables.append(COMMIT)
-    hours = rows.select(F.date_trunc("hour", "committed_at").alias("hour_at")).distinct().collect()
+    lake.commits.run(lake.full_name(table), write)
+    stage.tables.append(table)
+    hours = rows.select(F.date_trunc("hour", time).alias("hour_at")).distinct().collect()
     return sorted(row[0].astimezone(UTC) for row in hours)
 
 
 def within(moment: Column, days: Sequence[date]) -> Column:
     """Whether a moment lies in one of the days, as ranges that Iceberg prunes partitions by."""
-    return reduce(or_, (_between(moment, first, last) for first, last in _spans(days)))
+    return reduce(or_, (_between(moment, first, last) for first, last in spans_of(days)))
 
 
 def _between(moment: Column, first: date, last: date) -> Column:
@@ -138,7 +139,7 @@ def _merge_events(lake: Lake, batch: DataFrame, days: Sequence[date]) -> None:
     same = (
         (_old(EVENT, "engine_id") == _new("engine_id"))
         & (_old(EVENT, "query_id") == _new("query_id"))
-        & within(_old(EVENT, "submitted_at"), _with_neighbours(days))
+        & within(_old(EVENT, "submitted_at"), with_neighbours(days))
     )
     newer = (_new("revision") > _old(EVENT, "revision")) | (
         (_new("revision") == _old(EVENT, "revision"))
@@ -158,7 +159,7 @@ def _merge_events(lake: Lake, batch: DataFrame, days: Sequence[date]) -> None:
 def _has_none(lake: Lake, days: Sequence[date]) -> bool:
     """Whether silver has no query of these days yet: then there is nothing to compare with."""
     moment = F.col("submitted_at")
-    return lake.read(EVENT).where(within(moment, _with_neighbours(days))).isEmpty()
+    return lake.read(EVENT).where(within(moment, with_neighbours(days))).isEmpty()
 
 
 def _with_superseded(
@@ -169,7 +170,7 @@ def _with_superseded(
     The gateway reports a query under its own id first; the store folds that row into the engine's
     as soon as both are known, and never exports it again. Few rows are of that kind at any time.
     """
-    silver = lake.read(EVENT).where(within(F.col("submitted_at"), _with_neighbours(days)))
+    silver = lake.read(EVENT).where(within(F.col("submitted_at"), with_neighbours(days)))
     key, is_own = ["engine_id", "gateway_id"], F.col("gateway_id") == F.col("query_id")
     own = silver.where(is_own).select(*key).union(events.where(is_own).select(*key)).distinct()
     named = events.where(F.col("gateway_id") != F.col("query_id"))
@@ -220,11 +221,13 @@ def _newest(frame: DataFrame, key: Iterable[str], order: Iterable[str]) -> DataF
     return frame.withColumn("rank", rank).where(F.col("rank") == 1).drop("rank")
 
 
-def _with_neighbours(days: Sequence[date]) -> list[date]:
+def with_neighbours(days: Sequence[date]) -> list[date]:
+    """The days and those beside them: a clock that is put right moves a query that far."""
     return sorted({day + shift for day in days for shift in (-_DAY, timedelta(), _DAY)})
 
 
-def _spans(days: Sequence[date]) -> list[tuple[date, date]]:
+def spans_of(days: Sequence[date]) -> list[tuple[date, date]]:
+    """Days that follow each other, as the first and the last of them."""
     spans: list[tuple[date, date]] = []
     for day in sorted(days):
         if spans and day - spans[-1][1] <= _DAY:

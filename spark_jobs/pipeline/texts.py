@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 the name everybody knows it by
 
 from lakehouse_core.sql import columnar
+from lakehouse_core.sql.schema import Schema
 from spark_jobs.pipeline.lake import Layout
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def learn(lake: Lake, events: DataFrame, exports: tuple[str, ...], stage: Stage)
     """Parse the texts of these events that nobody has parsed, and write down what they say."""
 
     def parsed() -> DataFrame:
-        inspect = _inspection(lake.plan.databases)
+        inspect = _inspection(lake.plan.databases, lake.plan.columns)
         answers = _unknown(lake, events).mapInArrow(inspect, _schema())
         return answers.withColumns({"shape_id": shape_id(), "learned_from": F.lit(exports[-1])})
 
@@ -66,15 +67,16 @@ def learn(lake: Lake, events: DataFrame, exports: tuple[str, ...], stage: Stage)
     lake.commits.run(lake.full_name(SQL_TEXT), lambda: lake.append(SQL_TEXT, parsed()))
     _describe_shapes(lake, exports)
     stage.tables = [SQL_TEXT, TEMPLATE, USAGE]
-    stage.rows_in, stage.facts["unparsed"] = _learned(lake, exports)
+    stage.rows_in, stage.facts = _learned(lake, exports)
     stage.rows_out = stage.rows_in
 
 
-def _learned(lake: Lake, exports: tuple[str, ...]) -> tuple[int, int]:
-    """How many texts these exports brought, and how many of them do not parse."""
+def _learned(lake: Lake, exports: tuple[str, ...]) -> tuple[int, dict[str, int]]:
+    """How many texts these exports brought; how many do not parse, or leave columns open."""
     mine = lake.read(SQL_TEXT).where(F.col("learned_from").between(exports[0], exports[-1]))
-    ((texts, unparsed),) = mine.agg(F.count("*"), F.count("error")).collect()
-    return int(texts), int(unparsed)
+    has_open = F.count_if(F.size("unresolved") > 0)
+    ((texts, unparsed, unresolved),) = mine.agg(F.count("*"), F.count("error"), has_open).collect()
+    return int(texts), {"unparsed": int(unparsed), "with_unresolved_columns": int(unresolved)}
 
 
 def _unknown(lake: Lake, events: DataFrame) -> DataFrame:
@@ -119,13 +121,16 @@ def _schema() -> T.StructType:
     return from_arrow_schema(_ANSWER)
 
 
-def _inspection(databases: dict[str, str]) -> Callable[[Batches], Batches]:
+def _inspection(
+    databases: dict[str, str], columns: dict[str, list[str]]
+) -> Callable[[Batches], Batches]:
     """Runs in executors: what a batch of texts says; what a shape shares once per batch."""
 
     def inspect(batches: Batches) -> Batches:
+        known = Schema(columns) if columns else None
         for batch in batches:
             if batch.num_rows:
-                answers = columnar.inspect_batches(iter([batch]), databases)
+                answers = columnar.inspect_batches(iter([batch]), databases, known)
                 given = pa.Table.from_batches([batch])
                 yield from _compact(pa.Table.from_batches(answers), given).to_batches()
 

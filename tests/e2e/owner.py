@@ -1,7 +1,8 @@
 """A process that owns a filled store, as the agents process would: `python -m tests.e2e.owner`.
 
 Reads the configuration like every process of ours; keeps the rows fresh until it is told to stop,
-answers requests for runs with a run that tells its progress, and decisions about recommendations.
+answers requests for runs with a run that tells its progress, decisions about recommendations and
+switches of engines. A gateway with DuckDB on a small lake takes statements.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import TYPE_CHECKING
 from agents import recommend
 from agents.decide import Decisions
 from agents.requests import Requests
+from agents.switch import Switches
 from lakehouse_core.config import load_config, resolve_secret
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.store.owner import OwnerStore, Tokens
+from tests.e2e.served import gateway, make_lake
 from tests.ui import scenario
 
 if TYPE_CHECKING:
@@ -53,24 +56,29 @@ def main() -> None:
         signal.signal(number, lambda *_: stop.set())
     config = load_config().config
     write_tokens(config)
+    make_lake(config)
     with open_owner(config) as store:
         scenario.fill(store, utc_now())
         recommend.run_once(store, config, utc_now)
+        scenario.cost(store, config, utc_now())
         decisions = Decisions(store, config.maintenance, utc_now)
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
-        requests = Requests(store, utc_now, scenario.JOBS)
-        going: list[AgentRun] = []
-        for beat in itertools.count():
-            if stop.wait(1):
-                return
-            if beat % FRESH_SECONDS == 0:
-                scenario.refresh(store, utc_now(), without={run.agent for run in going})
-            decisions.take_up()
-            going = scenario.go_on(store, utc_now(), going, requests.when_ended)
-            taken: list[str] = []
-            requests.take_up({run.agent for run in going}, taken.append)
-            going += scenario.begin(store, utc_now(), taken)
+        switches = Switches(store, utc_now)
+        with gateway(config, store):
+            sys.stdout.write("ready\n")
+            sys.stdout.flush()
+            requests = Requests(store, utc_now, scenario.JOBS)
+            going: list[AgentRun] = []
+            for beat in itertools.count():
+                if stop.wait(1):
+                    return
+                if beat % FRESH_SECONDS == 0:
+                    scenario.refresh(store, utc_now(), without={run.agent for run in going})
+                decisions.take_up()
+                switches.take_up()
+                going = scenario.go_on(store, utc_now(), going, requests.when_ended)
+                taken: list[str] = []
+                requests.take_up({run.agent for run in going}, taken.append)
+                going += scenario.begin(store, utc_now(), taken)
 
 
 if __name__ == "__main__":

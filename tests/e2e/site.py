@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from tests.e2e.served import gateway_ports
 from tests.factories import free_port, free_port_pair
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Site:
             "LAKEHELM_CONFIG": str(ROOT / "config" / "lakehelm.yaml"),
             "LAKEHELM_HOME": str(home / "var"),
             "LAKEHELM__STORE__PORT": str(free_port_pair()),
+            **gateway_ports(),
             "PYTHONUNBUFFERED": "1",
         }
         self._owner: subprocess.Popen[str] | None = None

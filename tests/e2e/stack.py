@@ -65,6 +65,8 @@ class Stack:
             "LAKEHELM__ENGINES__SPARK__DRIVER_MEMORY": "1500MiB",
             "LAKEHELM__ENGINES__TRINO__PORT": str(free_port()),
             "LAKEHELM__GATEWAY__ADMIN_PORT": str(free_port()),
+            "LAKEHELM__GATEWAY__SQL__PORT": str(free_port()),
+            "LAKEHELM__GATEWAY__SQL__POSTGRES_PORT": str(free_port()),
             "LAKEHELM__UI__PORT": str(free_port()),
         }
         self._process: subprocess.Popen[bytes] | None = None

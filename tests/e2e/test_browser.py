@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Locator
 
     from tests.e2e.browser import Theme
 
@@ -113,6 +113,62 @@ def test_a_recommendation_is_approved_on_its_page(browser: Browser, ui_url: str)
     expect(visit.page.get_by_text("Decided by ana")).to_be_visible()
     assert visit.error_boxes() == []
     assert visit.problems == []
+
+
+def test_an_analyst_explains_runs_cancels_and_downloads(browser: Browser, ui_url: str) -> None:
+    if os.environ.get("LAKEHELM_UI_URL"):
+        pytest.skip("its lake has other tables")
+    visit = Visit(browser, ui_url)
+    visit.open("console")
+    text = visit.page.get_by_role("textbox", name="SQL in Trino's dialect")
+    text.fill("SELECT kind, count(*) AS orders FROM lake.shop.orders GROUP BY kind")
+    visit.page.get_by_role("button", name="Explain").click()
+    expect(visit.page.get_by_text("Why: routingFallback")).to_be_visible()
+    expect(visit.page.get_by_text("3 rows")).to_have_count(0)  # explained, not run
+    text.press("Control+Enter")
+    expect(visit.page.get_by_text("3 rows")).to_be_visible()
+    with visit.page.expect_download() as download:
+        visit.page.get_by_role("button", name="Download CSV").click()
+    assert download.value.path().read_text().splitlines()[0] == "kind,orders"
+    text.fill(
+        "SELECT sum(a.price * b.price * c.price) FROM lake.shop.orders a "
+        "CROSS JOIN lake.shop.orders b CROSS JOIN lake.shop.orders c"
+    )
+    text.press("Control+Enter")
+    visit.page.get_by_role("button", name="Cancel").click()
+    expect(visit.page.get_by_text("cancelled")).to_be_visible()
+    assert visit.error_boxes() == []
+    assert visit.problems == []
+
+
+def test_an_engine_in_maintenance_gets_nothing(browser: Browser, ui_url: str) -> None:
+    if os.environ.get("LAKEHELM_UI_URL"):
+        pytest.skip("nobody's engine is switched here")
+    visit = Visit(browser, ui_url)
+    visit.open("engines?engine=duckdb")
+    for state, badge in (("Maintenance", "duckdb is maintenance now"), ("Active", "is active now")):
+        visit.page.get_by_role("button", name="Switch").click()
+        dialog = visit.page.get_by_role("dialog")
+        dialog.get_by_text(state, exact=True).click()
+        dialog.get_by_role("textbox", name="Your name").fill("pia")
+        dialog.get_by_role("textbox", name="Reason").fill("upgrade")
+        dialog.get_by_role("textbox", name="Reason").press("Enter")
+        dialog.get_by_role("button", name="Set", exact=True).click()
+        expect(visit.page.get_by_text(badge)).to_be_visible()
+        expect(dialog).to_have_count(0)
+        if state == "Maintenance":
+            routing = Visit(browser, ui_url)
+            routing.open("routing")
+            routing.page.get_by_role("textbox", name="SQL").fill("SELECT 1")
+            refused = routing.page.get_by_text("It would not run")
+
+            def is_told(page: Visit = routing, told: Locator = refused) -> bool:
+                page.page.get_by_role("button", name="Explain").click()
+                page.settle()
+                return bool(told.count())
+
+            wait_for("the gateway to notice", is_told, 60)
+    assert visit.error_boxes() == []
 
 
 def test_a_template_leads_to_its_queries_and_back(browser: Browser, ui_url: str) -> None:

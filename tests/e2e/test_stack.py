@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import urllib.request
@@ -132,6 +133,15 @@ def test_liveness_readiness_and_metrics_are_served(stack: Stack) -> None:
     with urllib.request.urlopen(stack.admin_url + "/metrics", timeout=10) as answer:  # noqa: S310 loopback
         text = answer.read().decode()
     assert 'lakehouse_engine_up{engine="duckdb"} 1.0' in text
+
+
+def test_what_people_ask_at_the_sql_endpoint_is_routed(stack: Stack) -> None:
+    def hits() -> int:
+        with urllib.request.urlopen(stack.admin_url + "/v1/route/rules", timeout=10) as answer:  # noqa: S310 loopback
+            rules = json.load(answer)["rules"]
+        return sum(rule["hits"] for rule in rules if rule["rule"].endswith(" tags"))
+
+    wait_for("dashboards and questions by their tags", hits, COLLECTED_SECONDS)
 
 
 def test_tokens_are_nowhere_but_in_their_files(stack: Stack) -> None:

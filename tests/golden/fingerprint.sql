@@ -270,3 +270,33 @@ SELECT 1; DELETE FROM t WHERE a = 2;
 -- template:
 SELECT ?; DELETE FROM t WHERE a = ?;
 -- error: one statement at a time: found 2
+
+-- case: NULLS LAST, which a translation to Spark adds, is what Trino does unasked
+-- dialect: spark
+SELECT a FROM t ORDER BY a NULLS LAST, b DESC NULLS LAST LIMIT 3
+-- template:
+SELECT a FROM t ORDER BY a, b DESC LIMIT ?
+
+-- case: the order of a window is evened out alike
+-- dialect: spark
+SELECT row_number() OVER (PARTITION BY a ORDER BY b NULLS LAST) FROM t
+-- template:
+SELECT ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) FROM t
+
+-- case: NULLS FIRST is left out where the dialect does it unasked
+-- dialect: snowflake
+SELECT a FROM t ORDER BY a NULLS LAST, b DESC NULLS FIRST
+-- template:
+SELECT a FROM t ORDER BY a, b DESC
+
+-- case: NULLS FIRST against the dialect's own order is part of the template
+-- dialect: duckdb
+SELECT a FROM t ORDER BY a NULLS FIRST, b DESC
+-- template:
+SELECT a FROM t ORDER BY a NULLS FIRST, b DESC
+
+-- case: IGNORE NULLS is no order
+-- dialect: trino
+SELECT first_value(x) IGNORE NULLS OVER (ORDER BY y) FROM t
+-- template:
+SELECT FIRST_VALUE(x) IGNORE NULLS OVER (ORDER BY y) FROM t

@@ -16,10 +16,13 @@ from streamlit.testing.v1 import AppTest
 from agents import recommend
 from agents.decide import Decisions
 from agents.propose import Proposals
+from agents.switch import Switches
+from agents.trials import TrialDecisions
 from lakehouse_core.config import load_config
 from lakehouse_core.domain.clock import utc_now
 from pages.parts.menu import SECTIONS
 from tests.e2e.owner import open_owner, write_tokens
+from tests.e2e.served import gateway_ports
 from tests.factories import free_port_pair
 from tests.ui import scenario
 
@@ -35,8 +38,8 @@ PAGES = tuple(TITLES)
 
 
 @contextmanager
-def answering(*desks: Decisions | Proposals) -> Iterator[None]:
-    """Answer wishes about actions, as the agents process does once a second."""
+def answering(*desks: Decisions | Proposals | Switches | TrialDecisions) -> Iterator[None]:
+    """Answer wishes about actions and engines, as the agents process does once a second."""
     stop = threading.Event()
 
     def beat() -> None:
@@ -66,6 +69,7 @@ class Place:
                 "LAKEHELM_CONFIG": str(repository / "config" / "lakehelm.yaml"),
                 "LAKEHELM_HOME": str(folder),
                 "LAKEHELM__STORE__PORT": str(free_port_pair()),
+                **gateway_ports(),
             }
         )
 
@@ -78,9 +82,12 @@ class Place:
             if filled:
                 scenario.fill(owner, utc_now())
                 recommend.run_once(owner, config, utc_now)
+                scenario.cost(owner, config, utc_now())
             desks = (
                 Decisions(owner, config.maintenance, utc_now),
                 Proposals(owner, config, utc_now),
+                TrialDecisions(owner, utc_now),
+                Switches(owner, utc_now),
             )
             with answering(*desks):
                 yield owner

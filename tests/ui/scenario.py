@@ -13,21 +13,28 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from agents import budgets
+from agents.costs import DayCosts
 from collectors.letters import gap_letter
 from lakehouse_core.domain.agent import AgentProgress
 from lakehouse_core.domain.engine import ObservedState
 from lakehouse_core.domain.health import HealthState
 from lakehouse_core.domain.query import EngineId, QueryStatus, StatementKind
 from lakehouse_core.domain.table import MIB
+from lakehouse_core.finops.attribution import settle_hours
+from lakehouse_core.finops.prices import keep_prices
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.store.schema import schema_of
 from tests import factories
+from tests.ui import routed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from datetime import datetime
 
+    from lakehouse_core.config.models import Config
     from lakehouse_core.domain.agent import AgentRun
+    from lakehouse_core.store.owner import OwnerStore
     from lakehouse_core.store.port import TelemetryStore
 
 ENGINES = {"duckdb": 90.0, "spark": 2_400.0, "trino": 620.0}  # typical milliseconds
@@ -45,6 +52,12 @@ JOBS = {  # seconds between runs
     "recommend": 30,
     "maintain": 5,
     "savings": 900,
+    "finops": 60,
+    "costs": 60,
+    "route": 300,
+    "learn": 21_600,
+    "budgets": 300,
+    "layout": 21_600,
 }
 PEOPLE = ("ana", "bo", "chen", "dashboards", "etl_nightly")
 TEMPLATES: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
@@ -129,6 +142,17 @@ def fill(store: TelemetryStore, now: datetime, *, queries: int = 900, seed: int 
         ("dead_letter", to_arrow("dead_letter", _letters(now))),
     ):
         store.upsert(table, rows)
+    routed.fill(store, now)
+
+
+def cost(store: OwnerStore, config: Config, now: datetime) -> None:
+    """Charge the hours and split them, as the agents would: by the price book, what is measured."""
+    book = keep_prices(store, config, now)
+    first = store.read("SELECT min(submitted_at) AS at FROM query_event").column("at")[0].as_py()
+    hours = range(int(first.timestamp()) // 3600, int(now.timestamp()) // 3600 + 1)
+    settle_hours(store, config, book, hours, now)
+    DayCosts(store, lambda: now).run_once()
+    budgets.run_once(store, config, lambda: now)
 
 
 def refresh(store: TelemetryStore, now: datetime, without: Collection[str] = ()) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 import socket
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from lakehouse_core.cli.main import ENTRIES, load_command
+from pages.parts.menu import SECTIONS
 from tests.network import is_local
 from tools.check_lock import check as check_lock
 from tools.check_size import check as check_size
@@ -98,6 +102,22 @@ def test_import_against_the_direction_breaks_its_contract(
     assert ended.returncode == 1, ended.stdout + ended.stderr
     broken = [text for text in ended.stdout.splitlines() if " BROKEN" in text]
     assert any(contract in text for text in broken), ended.stdout
+
+
+def test_spark_jobs_may_import_no_room_but_domain_and_sql(repository: Path) -> None:
+    """A room that is added later is forbidden too, or the contract says why not."""
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (ship_alone,) = (one for one in contracts if one["name"].startswith("Spark jobs ship alone"))
+    rooms = {
+        f"lakehouse_core.{path.stem}"
+        for path in (repository / "lakehouse_core").iterdir()
+        if not path.name.startswith("_") and (path.suffix == ".py" or path.is_dir())
+    }
+    assert rooms - set(ship_alone["forbidden_modules"]) == {
+        "lakehouse_core.domain",
+        "lakehouse_core.sql",
+    }
 
 
 def test_pages_import_views_and_not_what_is_below(repository: Path) -> None:
@@ -239,3 +259,39 @@ def test_make_lists_its_targets_when_called_alone(repository: Path) -> None:
 
 def test_ci_runs_make_test(repository: Path) -> None:
     assert "make test\n" in (repository / ".ci" / "run").read_text(encoding="utf-8")
+
+
+# --- documents ---------------------------------------------------------------------------------
+
+
+def test_the_tour_names_every_page_of_the_menu(repository: Path) -> None:
+    tour = (repository / "README.md").read_text(encoding="utf-8").partition("## A tour")[2]
+    titles = [title for pages in SECTIONS.values() for _, title, _ in pages]
+    assert [title for title in titles if f"**{title}**" not in tour] == []
+    assert [name for name in SECTIONS if f"### {name}\n" not in tour] == []
+
+
+def test_the_readme_lists_every_command(repository: Path) -> None:
+    listed: dict[str, set[str]] = {}
+    for line in (repository / "README.md").read_text(encoding="utf-8").splitlines():
+        words = line.split()
+        if words[:1] == ["lakehelm"]:
+            listed.setdefault(words[1], set()).update(words[2:])
+    missing = [
+        f"{entry.name} {word}".strip()
+        for entry in ENTRIES
+        for word in getattr(load_command(entry), "commands", {"": None})
+        if entry.name not in listed or (word and word not in listed[entry.name])
+    ]
+    assert missing == []
+
+
+def test_links_between_documents_lead_somewhere(repository: Path) -> None:
+    documents = [*repository.glob("*.md"), *(repository / "docs").rglob("*.md")]
+    wrong = [
+        f"{document.relative_to(repository)}: {target}"
+        for document in documents
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", document.read_text(encoding="utf-8"))
+        if "://" not in target and not (document.parent / target).exists()
+    ]
+    assert wrong == []

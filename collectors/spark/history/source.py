@@ -212,8 +212,14 @@ class HistoryServerSource:
                 progress.open[key] = {}
             return
         settings = self._settings
+        page = app.path.removeprefix(_API)
         observed = to_observed(
-            settings.engine_id, query, app.about, settings.catalog, self._clock()
+            settings.engine_id,
+            query,
+            app.about,
+            settings.catalog,
+            self._clock(),
+            f"{settings.server.url}/history{page}/SQL/execution/?id={executions[0].id}",
         )
         haul.observed.append(observed)
         if observed.event.status.revision < QueryStatus.FINISHED.revision:

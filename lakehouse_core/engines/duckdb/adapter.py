@@ -11,10 +11,12 @@ warehouse. Every query, also a failed or cancelled one, is a line of the journal
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import duckdb
+import pyarrow as pa
 import structlog
 
 from lakehouse_core.catalog import current_metadata_location, open_catalog
@@ -35,7 +37,7 @@ from lakehouse_core.domain.errors import (
     TableGoneError,
 )
 from lakehouse_core.domain.table import TableName
-from lakehouse_core.engines.base import Result
+from lakehouse_core.engines.base import Cost, Result, RowStream, gather
 from lakehouse_core.engines.duckdb.instance import Instance, InstanceSettings
 from lakehouse_core.engines.duckdb.journal import Journal
 from lakehouse_core.engines.duckdb.pool import Pool, Ticket
@@ -43,9 +45,8 @@ from lakehouse_core.engines.duckdb.record import DIALECT, QueryRecord
 from lakehouse_core.sql.scans import parse_scan, quote_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
-
-    import pyarrow as pa
 
     from lakehouse_core.config.catalogs import CatalogConfig
     from lakehouse_core.config.models import DuckDBEngine
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 CAPABILITIES = EngineCapabilities(
     dialect=DIALECT, can_write=False, can_cancel=True, reports_bytes=True, has_own_history=False
 )
-
+STREAM_ROWS = 61_440  # thirty of DuckDB's vectors: a few megabytes of most results
 
 _log = structlog.get_logger(__name__)
 
@@ -90,16 +91,22 @@ class DuckDBAdapter:
 
     def execute(self, statement: Statement) -> Result:
         """See `Engine.execute`."""
+        with self.stream(statement) as stream:
+            return gather(stream)
+
+    @contextmanager
+    def stream(self, statement: Statement) -> Iterator[RowStream]:
+        """See `Engine.stream`; holds one of the engine's slots until it is left."""
         record = QueryRecord(self.engine_id, statement, self._clock)
         try:
-            rows = self._execute(statement, record)
+            with self._opened(statement, record) as stream:
+                yield stream
         except EngineError as error:
             error.query_id = record.query_id
             record.error = error
-            self._journal.write(record.to_event())
             raise
-        self._journal.write(record.to_event())
-        return Result(query_id=record.query_id, rows=rows)
+        finally:
+            self._journal.write(record.to_event())
 
     def probe(self) -> EngineProbe:
         """See `Engine.probe`; other processes' queries are not seen, so none are counted."""
@@ -129,7 +136,8 @@ class DuckDBAdapter:
         self._pool.close()
         self._catalog.close()
 
-    def _execute(self, statement: Statement, record: QueryRecord) -> pa.Table:
+    @contextmanager
+    def _opened(self, statement: Statement, record: QueryRecord) -> Iterator[RowStream]:
         try:
             statement.sql.encode()
         except UnicodeEncodeError as error:
@@ -143,10 +151,27 @@ class DuckDBAdapter:
         with self._pool.slot(ticket) as slot:
             record.started_at = self._clock()
             sql, record.snapshot_ids = self._resolve(scan)
-            rows = self._run(sql, ticket, slot)
-            record.rows_returned = rows.num_rows
-            record.measures = _measure(slot)
-            return rows
+            cost = Cost(snapshot_ids=record.snapshot_ids)
+            with self._failures(ticket, slot), self._pool.running(ticket, slot):
+                reader = slot.stream(sql, STREAM_ROWS)
+                batches = self._batches(reader, slot, record, cost)
+                yield RowStream(
+                    query_id=record.query_id, schema=reader.schema, batches=batches, cost=cost
+                )
+
+    @staticmethod
+    def _batches(
+        reader: pa.RecordBatchReader, slot: Slot, record: QueryRecord, cost: Cost
+    ) -> Iterator[pa.RecordBatch]:
+        rows = 0
+        for batch in reader:
+            rows += batch.num_rows
+            yield batch
+        record.rows_returned = rows
+        record.measures = measures = _measure(slot)
+        if measures is not None:
+            cost.cpu_ms, cost.planning_ms = measures.cpu_ms, measures.planning_ms
+            cost.bytes_scanned = measures.bytes_scanned
 
     def _resolve(self, scan: Scan) -> tuple[str, tuple[int, ...]]:
         """The statement on the tables' present metadata files, and the snapshots it will read."""
@@ -179,10 +204,11 @@ class DuckDBAdapter:
                 raise
             return current_metadata_location(self._catalog, folded)
 
-    def _run(self, sql: str, ticket: Ticket, slot: Slot) -> pa.Table:
+    @contextmanager
+    def _failures(self, ticket: Ticket, slot: Slot) -> Iterator[None]:
+        """Make errors of ours of DuckDB's; those met while fetching come in Arrow's clothes."""
         try:
-            with self._pool.running(ticket, slot):
-                return slot.run(sql)
+            yield
         except duckdb.InterruptException as error:
             raise QueryCancelledError("The query was cancelled", code="INTERRUPTED") from error
         except (duckdb.FatalException, duckdb.InternalException) as error:
@@ -193,6 +219,11 @@ class DuckDBAdapter:
             ) from error
         except duckdb.Error as error:
             raise QueryFailedError(_message(error), code=type(error).__name__) from error
+        except (pa.ArrowException, OSError) as error:
+            if ticket.is_cancelled:
+                raise QueryCancelledError("The query was cancelled", code="INTERRUPTED") from error
+            kind = str(error).partition(" Error:")[0].strip().replace(" ", "")
+            raise QueryFailedError(_message(error), code=f"{kind}Exception") from error
 
 
 def _folder(name: str, catalog: CatalogConfig) -> Path:
@@ -223,6 +254,6 @@ def _snapshot_id(location: str) -> int | None:
     return current.snapshot_id if current else None
 
 
-def _message(error: duckdb.Error) -> str:
+def _message(error: Exception) -> str:
     """DuckDB's words without its quote of the statement, which is not the one the user wrote."""
     return str(error).partition("\nLINE ")[0].strip()

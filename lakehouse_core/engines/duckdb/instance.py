@@ -76,6 +76,11 @@ class Slot:
         self._after = self._scalar("SELECT current_query_id()")
         return self._connection.execute(sql).to_arrow_table()
 
+    def stream(self, sql: str, rows: int) -> pa.RecordBatchReader:
+        """Run one statement and return a reader of its rows, some at a time."""
+        self._after = self._scalar("SELECT current_query_id()")
+        return self._connection.execute(sql).to_arrow_reader(rows)
+
     def measure(self) -> Measures:
         """The cost of the last `run`; to be asked once, right after it."""
         profile = json.loads(self._connection.get_profiling_information("json"))

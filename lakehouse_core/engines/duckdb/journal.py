@@ -75,10 +75,18 @@ class Journal:
 
     @staticmethod
     def _append(file: Path, line: bytes) -> None:
-        # One write of a whole line to a file that nobody else appends to.
+        # A whole line or nothing, in a file that nobody else appends to: a disk that fills up
+        # takes a part of a write, and what follows would be one unreadable line with it.
         descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            os.write(descriptor, line)
+            before = os.fstat(descriptor).st_size
+            left = memoryview(line)
+            try:
+                while left:
+                    left = left[os.write(descriptor, left) :]
+            except OSError:
+                os.ftruncate(descriptor, before)
+                raise
         finally:
             os.close(descriptor)
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from lakehouse_core.domain.clock import Clock, utc_now
 from lakehouse_core.domain.engine import EngineCapabilities, EngineProbe, ObservedState
@@ -20,14 +22,12 @@ from lakehouse_core.domain.errors import (
     QueryCancelledError,
     QueryFailedError,
 )
-from lakehouse_core.engines.base import Result
+from lakehouse_core.engines.base import Cost, Result, RowStream, gather
 from lakehouse_core.engines.spark.probe import Prober
 from lakehouse_core.engines.spark.sessions import GATEWAY_TAG, Caller, Operations, Sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
+    from collections.abc import Generator, Iterator
 
     from lakehouse_core.config.models import SparkEngine
     from lakehouse_core.domain.query import EngineId
@@ -73,16 +73,24 @@ class SparkAdapter:
 
     def execute(self, statement: Statement) -> Result:
         """See `Engine.execute`."""
-        try:
-            return self._execute(statement)
-        except _SessionLostError:
-            pass  # refused before anything was run: a new session may try
-        try:
-            return self._execute(statement)
-        except _SessionLostError as error:
-            raise EngineUnavailableError(
-                f"Spark at {self._address} does not keep a session: {error}"
-            ) from error
+        with self.stream(statement) as stream:
+            return gather(stream)
+
+    @contextmanager
+    def stream(self, statement: Statement) -> Iterator[RowStream]:
+        """See `Engine.stream`."""
+        with ExitStack() as stack:
+            try:
+                stream = stack.enter_context(self._opened(statement))
+            except _SessionLostError:
+                # Refused before anything was run: a new session may try.
+                try:
+                    stream = stack.enter_context(self._opened(statement))
+                except _SessionLostError as error:
+                    raise EngineUnavailableError(
+                        f"Spark at {self._address} does not keep a session: {error}"
+                    ) from error
+            yield stream
 
     def probe(self) -> EngineProbe:
         """See `Engine.probe`."""
@@ -111,19 +119,29 @@ class SparkAdapter:
         self._sessions.close()
         self._prober.close()
 
-    def _execute(self, statement: Statement) -> Result:
+    @contextmanager
+    def _opened(self, statement: Statement) -> Iterator[RowStream]:
         caller = Caller(statement.user, statement.source)
         session = self._sessions.get(caller)
         operations = Operations()
         try:
             with self._noted(statement, session, operations), _tagged(session, statement):
-                rows = _rows(session, statement.sql)
+                schema, batches = _open(session, statement.sql)
+                try:
+                    first = next(batches, None)  # what runs has its id from here on
+                    yield RowStream(
+                        query_id=operations.query_id or "",
+                        schema=schema,
+                        batches=_chained(first, batches),
+                        cost=Cost(),
+                    )
+                finally:
+                    batches.close()
         except EngineError as error:
             error.query_id = operations.query_id
             raise
         except Exception as error:  # the driver's errors have no root of their own
             raise self._translated(error, caller, session, operations) from error
-        return Result(query_id=operations.query_id or "", rows=rows)
 
     @contextmanager
     def _noted(self, statement: Statement, session: Any, operations: Operations) -> Iterator[None]:
@@ -197,8 +215,31 @@ def _tagged(session: Any, statement: Statement) -> Iterator[None]:
         session.clearTags()
 
 
-def _rows(session: Any, sql: str) -> pa.Table:
-    return session.sql(sql).toArrow()
+def _open(session: Any, sql: str) -> tuple[pa.Schema, Generator[pa.RecordBatch]]:
+    """The statement's columns, and a reader of its rows; a command has run when this returns."""
+    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 the driver is optional
+
+    frame = session.sql(sql)
+    schema = to_arrow_schema(frame.schema, error_on_duplicated_field_names_in_struct=True)
+
+    def read() -> Generator[pa.RecordBatch]:
+        plan = frame._plan  # the driver has no public way to its Arrow batches
+        tables = session.client.to_table_as_iterator(
+            plan.to_proto(session.client), plan.observations
+        )
+        for table in tables:
+            if isinstance(table, pa.Table):
+                yield from table.cast(schema).to_batches()
+
+    return schema, read()
+
+
+def _chained(
+    first: pa.RecordBatch | None, rest: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    if first is not None:
+        yield first
+        yield from rest
 
 
 def _facts(error: Any) -> tuple[str | None, Any, str]:

@@ -23,12 +23,14 @@ from lakehouse_core.domain.errors import (
     QueryCancelledError,
     QueryFailedError,
 )
-from lakehouse_core.engines.base import Result
-from lakehouse_core.engines.trino.arrow import to_table
+from lakehouse_core.engines.base import Cost, Result, RowStream, gather
+from lakehouse_core.engines.trino.arrow import to_batch, to_schema
 from lakehouse_core.engines.trino.rest import Rest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
 
     from lakehouse_core.config.models import TrinoEngine
     from lakehouse_core.domain.query import EngineId
@@ -39,6 +41,7 @@ CAPABILITIES = EngineCapabilities(
 )
 _CONNECT_SECONDS, _READ_SECONDS = 3.0, 30.0
 _CANCEL_SECONDS = 5.0
+STREAM_ROWS = 4_096
 _CANCELLED = frozenset({"USER_CANCELED", "ADMINISTRATIVELY_KILLED"})
 _UNAVAILABLE = frozenset(
     {"SERVER_STARTING_UP", "SERVER_SHUTTING_DOWN", "NO_NODES_AVAILABLE", "REMOTE_HOST_GONE"}
@@ -68,23 +71,35 @@ class TrinoAdapter:
 
     def execute(self, statement: Statement) -> Result:
         """See `Engine.execute`."""
+        with self.stream(statement) as stream:
+            return gather(stream)
+
+    @contextmanager
+    def stream(self, statement: Statement) -> Iterator[RowStream]:
+        """See `Engine.stream`."""
         from trino.exceptions import Error, HttpError  # noqa: PLC0415 the driver is optional
 
         cursor = self._cursor(statement)
+        is_over = False
         try:
             with self._noted(statement.gateway_id, cursor):
                 cursor.execute(statement.sql)
-                rows = cursor.fetchall()
+                columns = [(column.name, column.type_code) for column in cursor.description or ()]
+                cost = Cost()
+                yield RowStream(
+                    query_id=cursor.query_id,
+                    schema=to_schema(columns),
+                    batches=_batches(cursor, columns, cost),
+                    cost=cost,
+                )
+                is_over = True
         except (Error, HttpError, ValueError) as error:
+            is_over = True
             raise self._translated(error, cursor.query_id) from error
         finally:
+            if not is_over and cursor.query_id is not None:
+                cursor.cancel()
             cursor.connection.close()
-        columns = [(column.name, column.type_code) for column in cursor.description or ()]
-        return Result(
-            query_id=cursor.query_id,
-            rows=to_table(columns, rows),
-            warnings=tuple(str(warning.get("message")) for warning in cursor.warnings or ()),
-        )
 
     def probe(self) -> EngineProbe:
         """See `Engine.probe`."""
@@ -189,6 +204,18 @@ class TrinoAdapter:
             return QueryCancelledError("The query was cancelled", code=code, query_id=query_id)
         kind = EngineUnavailableError if code in _UNAVAILABLE else QueryFailedError
         return kind(str(error.message), code=code, query_id=query_id)
+
+
+def _batches(
+    cursor: Any, columns: Sequence[tuple[str, str]], cost: Cost
+) -> Iterator[pa.RecordBatch]:
+    while rows := cursor.fetchmany(STREAM_ROWS):
+        yield to_batch(columns, rows)
+    stats = cursor.stats or {}
+    cost.cpu_ms, cost.rows_scanned = stats.get("cpuTimeMillis"), stats.get("processedRows")
+    cost.bytes_scanned = stats.get("physicalInputBytes")
+    cost.peak_memory_bytes = stats.get("peakMemoryBytes")
+    cost.warnings = tuple(str(warning.get("message")) for warning in cursor.warnings or ())
 
 
 def _header(text: str) -> str:

@@ -31,8 +31,19 @@ _SIMPLE: dict[Family, pa.DataType] = {
 }
 
 
-def to_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> pa.Table:
-    """Rows as a table.
+def to_schema(columns: Sequence[tuple[str, str]]) -> pa.Schema:
+    """The columns' Arrow types.
+
+    Args:
+        columns: name and type, as Trino spells it, of each column.
+    """
+    return pa.schema(
+        [(name, arrow_type(parse_type(type_name, "trino"))) for name, type_name in columns]
+    )
+
+
+def to_batch(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
+    """Rows as a batch.
 
     Args:
         columns: name and type, as Trino spells it, of each column.
@@ -43,7 +54,7 @@ def to_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) 
         pa.array([_value(row[index], kind) for row in rows], type=arrow_type(kind))
         for index, kind in enumerate(types)
     ]
-    return pa.Table.from_arrays(arrays, names=[name for name, _ in columns])
+    return pa.RecordBatch.from_arrays(arrays, schema=to_schema(columns))
 
 
 def arrow_type(kind: ColumnType) -> pa.DataType:

@@ -17,10 +17,17 @@ class OldestSnapshot:
     id = "oldest_snapshot_days"
 
     def evaluate(self, facts: Facts) -> Signal | None:
-        """Days since the oldest snapshot, unless it is the only one: then nothing could expire."""
-        oldest = facts.metrics.oldest_snapshot_at
-        if oldest is None or facts.metrics.snapshots < 2:
+        """Days since the oldest snapshot that no branch or tag keeps.
+
+        Unless it is the only one: then nothing could expire.
+        """
+        metrics = facts.metrics
+        kept = len(metrics.ref_snapshot_ids or ())
+        oldest = metrics.oldest_snapshot_at if not kept else metrics.oldest_free_snapshot_at
+        if oldest is None or metrics.snapshots - kept < 2:
             return None
         days = max((facts.now - oldest) / timedelta(days=1), 0.0)
-        message = f"the oldest of {facts.metrics.snapshots:,} snapshots is {days:,.1f} days old"
+        beside = f", beside {kept:,} that branches and tags keep" if kept else ""
+        message = f"the oldest of {metrics.snapshots - kept:,} snapshots is {days:,.1f} days old"
+        message += beside
         return Signal(days, facts.thresholds.oldest_snapshot_days, "days", message)

@@ -16,6 +16,10 @@ class Snapshots:
     id = "snapshots"
 
     def evaluate(self, facts: Facts) -> Signal | None:
-        """Snapshots that the metadata still lists, of all branches."""
-        count = facts.metrics.snapshots
-        return Signal(count, facts.thresholds.snapshots, "snapshots", f"{count:,} snapshots kept")
+        """Snapshots that the metadata still lists, without those that a branch or tag is for."""
+        kept = len(facts.metrics.ref_snapshot_ids or ())
+        count = facts.metrics.snapshots - kept
+        message = f"{count:,} snapshots kept"
+        if kept:
+            message += f", beside {kept:,} of branches and tags"
+        return Signal(count, facts.thresholds.snapshots, "snapshots", message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakehouse_core.maintenance.rules.base import Books, Facts, Finding, Rule
+from lakehouse_core.maintenance.rules.base import Books, Facts, Finding, Rule, Turn, TurnFacts
 from lakehouse_core.maintenance.rules.deleting import (
     GcEnabled,
     LiveWriters,
@@ -22,6 +22,8 @@ from lakehouse_core.maintenance.rules.turn import (
     WritersFirst,
 )
 
+# Asked first: they read nothing of the table, so that an action may wait at no cost.
+TURN_RULES = (NotStopped(), Window(), Budget(), MaxRunning(), Lease())
 RULES: tuple[Rule, ...] = (
     SameTable(),
     BaseSnapshot(),
@@ -30,16 +32,12 @@ RULES: tuple[Rule, ...] = (
     OwnLocation(),
     Refs(),
     OrphanAge(),
-    NotStopped(),
     ChangesSomething(),
     SnapshotsInUse(),
     LiveWriters(),
     QuietPartitions(),
-    Window(),
     WritersFirst(),
-    Budget(),
-    MaxRunning(),
-    Lease(),
+    *TURN_RULES,
 )
 
-__all__ = ["RULES", "Books", "Facts", "Finding", "Rule"]
+__all__ = ["RULES", "TURN_RULES", "Books", "Facts", "Finding", "Rule", "Turn", "TurnFacts"]

@@ -44,12 +44,48 @@ class Books:
         leases: leases that hold now.
         holder: who asks.
         failed: the table's last ended action, when it failed.
+        room_at: when the oldest run within the last day leaves the budget; None: there was none.
     """
 
     bytes_today: int = 0
     leases: tuple[TableLease, ...] = ()
     holder: str = ""
     failed: Action | None = None
+    room_at: datetime | None = None
+
+
+class Turn(Protocol):
+    """What rules about whose turn it is look at: the books alone, no file of the table."""
+
+    @property
+    def action(self) -> Action:
+        """What is to run."""
+        ...
+
+    @property
+    def settings(self) -> MaintenanceConfig:
+        """Limits and windows."""
+        ...
+
+    @property
+    def books(self) -> Books:
+        """What the ledger knows."""
+        ...
+
+    @property
+    def now(self) -> datetime:
+        """The moment."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFacts:
+    """The same as a record, before the table is looked at."""
+
+    action: Action
+    settings: MaintenanceConfig
+    books: Books
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

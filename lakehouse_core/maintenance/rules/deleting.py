@@ -166,7 +166,7 @@ class LiveWriters:
         """See `Rule`."""
         writers = [one for one in facts.activity.running if one.is_writing]
         if not writers:
-            return None
+            return self._silent_stream(facts)
         first = writers[0]
         return Finding(
             rule=self.id,
@@ -174,6 +174,19 @@ class LiveWriters:
             message=f"Query {first.query_id} on {first.engine_id} writes since "
             f"{first.started_at:%H:%M:%S}; its files are not committed yet",
         )
+
+    def _silent_stream(self, facts: Facts) -> Finding | None:
+        """A stream commits what it wrote since its last commit: that must not be old already."""
+        limit = orphan_age(facts.settings, facts.activity) / 2
+        for one in facts.activity.unended:
+            if facts.now - one.last_at > limit:
+                return Finding(
+                    rule=self.id,
+                    verdict="wait",
+                    message=f"Stream {one.writer} runs and has not committed since "
+                    f"{one.last_at:%Y-%m-%d %H:%M}: files it has written since look like orphans",
+                )
+        return None
 
 
 def _resolved(folders: Iterable[str]) -> list[Path]:

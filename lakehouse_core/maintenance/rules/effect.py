@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from lakehouse_core.maintenance.rules.base import Facts
 
 _MANIFEST_TARGET = 8 * 2**20
-_LEAST_DELETES = 2
 
 
 class ChangesSomething:
@@ -144,10 +143,13 @@ def _manifests(facts: Facts) -> str | None:
 
 
 def _position_deletes(facts: Facts) -> str | None:
-    found = facts.look.metrics.position_delete_files
-    if found >= _LEAST_DELETES:
+    metrics = facts.look.metrics
+    if metrics.mergeable_delete_files:
         return None
-    return f"It has {found} files of position deletes: there is nothing to put together"
+    return (
+        f"It has {metrics.position_delete_files} files of position deletes, no two of the same "
+        "data file or partition: there is nothing to put together"
+    )
 
 
 def _orphans(_: Facts) -> str | None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from lakehouse_core.maintenance.coordinate import next_gap, rest_until
 from lakehouse_core.maintenance.decisions import POLICY_PREFIX
-from lakehouse_core.maintenance.policies import is_open
+from lakehouse_core.maintenance.policies import is_open, opens_at
 from lakehouse_core.maintenance.rules.base import Finding
 
 if TYPE_CHECKING:
-    from lakehouse_core.maintenance.rules.base import Facts
+    from lakehouse_core.maintenance.rules.base import Facts, Turn
 
 _GIB = 2**30
+# A lease may be given back long before it runs out.
+_LONGEST_WAIT = timedelta(minutes=1)
 
 
 class NotStopped:
@@ -20,7 +23,7 @@ class NotStopped:
 
     id = "not-stopped"
 
-    def evaluate(self, facts: Facts) -> Finding | None:
+    def evaluate(self, facts: Turn) -> Finding | None:
         """See `Rule`."""
         failed, action = facts.books.failed, facts.action
         if failed is None or failed.ended_at is None:
@@ -43,7 +46,7 @@ class Window:
 
     id = "window"
 
-    def evaluate(self, facts: Facts) -> Finding | None:
+    def evaluate(self, facts: Turn) -> Finding | None:
         """See `Rule`."""
         decided_by = facts.action.decided_by or ""
         number = decided_by.removeprefix(POLICY_PREFIX)
@@ -59,7 +62,12 @@ class Window:
         window = policies[int(number) - 1].window
         if is_open(window, facts.now):
             return None
-        return Finding(rule=self.id, verdict="wait", message=f"It waits for its window, {window}")
+        return Finding(
+            rule=self.id,
+            verdict="wait",
+            message=f"It waits for its window, {window}",
+            not_before=opens_at(window, facts.now),
+        )
 
 
 class WritersFirst:
@@ -94,7 +102,7 @@ class Budget:
 
     id = "budget"
 
-    def evaluate(self, facts: Facts) -> Finding | None:
+    def evaluate(self, facts: Turn) -> Finding | None:
         """See `Rule`."""
         limit, wanted = facts.settings.bytes_per_day, facts.action.plan.input_bytes
         if facts.books.bytes_today + wanted <= limit:
@@ -105,6 +113,7 @@ class Budget:
             verdict="refuse" if is_never else "wait",
             message=f"It rewrites {wanted / _GIB:.2f} GiB; {facts.books.bytes_today / _GIB:.2f} of "
             f"{limit / _GIB:.2f} GiB a day are used (maintenance.bytes_per_day)",
+            not_before=None if is_never else facts.books.room_at,
         )
 
 
@@ -113,7 +122,7 @@ class MaxRunning:
 
     id = "max-running"
 
-    def evaluate(self, facts: Facts) -> Finding | None:
+    def evaluate(self, facts: Turn) -> Finding | None:
         """See `Rule`."""
         others = {one.holder for one in facts.books.leases if one.holder != facts.books.holder}
         if len(others) < facts.settings.max_running:
@@ -131,7 +140,7 @@ class Lease:
 
     id = "lease"
 
-    def evaluate(self, facts: Facts) -> Finding | None:
+    def evaluate(self, facts: Turn) -> Finding | None:
         """See `Rule`."""
         for one in facts.books.leases:
             if one.table_id == facts.action.table_id and one.holder != facts.books.holder:
@@ -140,5 +149,6 @@ class Lease:
                     verdict="wait",
                     message=f"Action {one.action_id} has the table until "
                     f"{one.expires_at:%H:%M:%S}, unless it goes on",
+                    not_before=min(one.expires_at, facts.now + _LONGEST_WAIT),
                 )
         return None

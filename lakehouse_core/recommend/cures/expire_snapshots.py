@@ -30,7 +30,8 @@ class ExpireSnapshots:
         if not reasons or old is None:
             return None
         least = subject.config.maintenance.min_snapshots
-        going = min(old.count, metrics.snapshots - least)
+        free = metrics.snapshots - len(metrics.ref_snapshot_ids or ())
+        going = min(old.count, free - least)
         if going < 1:
             return None
         left = metrics.snapshots - going
@@ -42,7 +43,7 @@ class ExpireSnapshots:
             before=metrics.snapshots,
             after=left,
             low=left,
-            high=metrics.snapshots,  # a branch or tag may keep any of them
+            high=metrics.snapshots,  # a reader or a stream may keep any of them
         )
         stored = Change(
             name="freed_bytes",
@@ -52,10 +53,22 @@ class ExpireSnapshots:
             low=freed.low,
             high=freed.high,
         )
-        after = replace(metrics, snapshots=left, oldest_snapshot_at=oldest)
+        after = replace(
+            metrics,
+            snapshots=left,
+            oldest_snapshot_at=oldest,
+            oldest_free_snapshot_at=oldest,
+        )
         return Remedy(
             kind=Kind.EXPIRE_SNAPSHOTS,
-            plan=build_plan(Kind.EXPIRE_SNAPSHOTS, subject.table, metrics, subject.config),
+            plan=build_plan(
+                Kind.EXPIRE_SNAPSHOTS,
+                subject.table,
+                metrics,
+                subject.config,
+                # The cut the old ones were counted with: a table may not have been read since long.
+                parameters={"older_than": subject.now - subject.config.maintenance.keep_snapshots},
+            ),
             title=f"Expire {going:,} of {metrics.snapshots:,} snapshots",
             reason="; ".join(reasons),
             risk=RISK,

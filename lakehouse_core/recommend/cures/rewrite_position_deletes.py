@@ -26,6 +26,8 @@ def wants_position_rewrite(subject: Subject) -> bool:
     is_position_only = metrics.position_delete_files == metrics.delete_files > 0
     if not is_position_only or not metrics.total_rows or not metrics.data_files:
         return False
+    if not metrics.mergeable_delete_files:
+        return False  # one delete file per data file: only applying them leaves fewer
     if subject.suffers_from("small_file_share", "data_files"):
         return False  # the data is written again anyway, and the deletes applied with it
     is_enough = _left(subject) / metrics.data_files < subject.limits.delete_ratio.warning
@@ -33,7 +35,7 @@ def wants_position_rewrite(subject: Subject) -> bool:
 
 
 class RewritePositionDeletes:
-    """Many position delete files that delete few rows: one delete file per partition is left."""
+    """Many position delete files that delete few rows: those that belong together are merged."""
 
     def remedy(self, subject: Subject) -> Remedy | None:
         """Rewrite delete files when that alone brings the ratio below its limit."""
@@ -68,4 +70,4 @@ class RewritePositionDeletes:
 
 
 def _left(subject: Subject) -> int:
-    return min(max(subject.metrics.partitions, 1), subject.metrics.delete_files)
+    return subject.metrics.delete_files - (subject.metrics.mergeable_delete_files or 0)

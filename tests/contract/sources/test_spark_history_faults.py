@@ -243,3 +243,11 @@ def test_an_entry_of_the_list_that_is_no_application_is_a_letter(
     server.apps["odd"] = {"attempt": {"lastUpdated": "soon"}}
     report = collect(server, store)
     assert (report.error, report.dead_letters, len(queries(store))) == (None, 1, 1)
+
+
+def test_a_query_links_to_its_page_of_the_server(server: HistoryServer, store: OwnerStore) -> None:
+    execution = server.execute("SELECT 1 FROM t")["id"]
+    server.finish(execution)
+    collect(server, store)
+    (row,) = queries(store).values()
+    assert row["engine_url"] == f"{server.url}/history/{APP}/SQL/execution/?id={execution}"

@@ -45,7 +45,7 @@ class Gateway:
     """Our gateway's HTTP on its configured port, over a store of this process."""
 
     def __init__(self, config: Config, store: OwnerStore) -> None:
-        intakes = open_intakes(config)
+        intakes = open_intakes(config, store)
         ingest = Ingest(
             token=resolve_secret(config.gateway.ingest_token),
             trino=Desk(intakes.trino, store.upsert, 2**28),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tests.conftest import DemoConfig
     from tests.fixtures_runtime import StartProcess
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark]
 
 PATIENCE_SECONDS = 90
 SCRIPT = Path(__file__).with_name("spark_app.py")

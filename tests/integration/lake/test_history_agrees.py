@@ -34,7 +34,7 @@ from lakehouse_core.store.owner import OwnerStore
 if TYPE_CHECKING:
     from lakehouse_core.config import Config
 
-pytestmark = [pytest.mark.lake, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lake, pytest.mark.spark]
 
 STATEMENTS = 14
 PATIENCE_SECONDS = 120.0

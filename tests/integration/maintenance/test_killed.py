@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import signal
@@ -9,7 +10,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,11 +20,12 @@ from lakehouse_core.catalog.location import local_path
 from lakehouse_core.config.environment import read_machine
 from lakehouse_core.domain.maintenance import State
 from lakehouse_core.maintenance.execute import Maintainer, Surroundings
-from lakehouse_core.maintenance.job import run_of
+from lakehouse_core.maintenance.job import RunFolder, run_of
+from lakehouse_core.maintenance.lease import lease_file
 from lakehouse_core.maintenance.verify import OPERATION
 from lakehouse_core.runtime.leftover import processes_of
 from lakehouse_core.store.owner import OwnerStore
-from tests.integration.maintenance.world import World
+from tests.integration.maintenance.world import World, quick
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from lakehouse_core.domain.maintenance import Action
     from lakehouse_core.runtime.jobs import Progress
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]  # of a busy machine
 
 AGENTS = """
 import pickle
@@ -110,7 +113,7 @@ def operations(world: World, table_id: str) -> set[str]:
     }
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 180) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
@@ -195,7 +198,80 @@ def test_a_catalog_out_of_reach_between_rewrite_and_commit_leaves_no_half_state(
         maintainer.run_once()
         held[0].close()
         after = world.now(approved)
-        assert after.state in {State.FAILED, State.SCHEDULED, State.RUNNING}, after.explanation
+        assert after.state in {State.SCHEDULED, State.RUNNING}, after.explanation
         assert world.metadata(table_id).location == before
         assert world.rows(table_id) == rows
         assert world.is_whole(table_id)
+        world.clock.turn(hours=1)  # the pause after a conflict
+    done = settled(world, approved)
+    assert done.state is State.VERIFIED, done.explanation
+    assert world.rows(table_id) == rows
+
+
+def test_agents_paused_past_their_lease_commit_nothing(world: World, tmp_path: Path) -> None:
+    table_id = world.create(files=4)
+    rows, before = world.rows(table_id), world.metadata(table_id).location
+    approved = world.approve(table_id)
+    world.maintainer.close()
+    world.store.close()
+    config = quick(world.config, lease="3s")
+    file = tmp_path / "config"
+    file.write_bytes(pickle.dumps(config))
+    lease = lease_file(config.home, table_id)
+    agents = subprocess.Popen([sys.executable, "-c", AGENTS, str(file)])
+    paused = [agents.pid]
+    lock = sqlite3.connect(config.catalogs["lake"].path, isolation_level=None)
+    try:
+        log = wait_for_log(config.home, f"{approved.action_id} look")
+        lock.execute("BEGIN IMMEDIATE")  # nobody commits before we look
+        folder = RunFolder(config.home, log.stem)
+        paused += processes_of(folder.run_id)
+        for pid in paused:
+            os.kill(pid, signal.SIGSTOP)
+        # Others are told that the store is taken, and do nothing.
+        other = subprocess.run(
+            [sys.executable, "-c", AGENTS, str(file)], capture_output=True, text=True, check=False
+        )
+        assert other.returncode != 0
+        assert "StoreLockedError" in other.stderr
+        ends = datetime.fromisoformat(json.loads(lease.read_text())["expires_at"])
+        wait_for(lambda: datetime.now(UTC) > ends)
+        for pid in paused[1:]:  # the job alone: nobody is there to end it
+            os.kill(pid, signal.SIGCONT)
+        wait_for(lambda: approved.action_id in folder.report())
+        told = folder.report()[approved.action_id]
+        assert told["outcome"] == "lost", told
+        assert "(token 1)" in told["error"]
+    finally:
+        lock.close()
+        for pid in paused:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+        agents.wait(180)
+    assert world.metadata(table_id).location == before
+    with OwnerStore.open(config.store) as store:
+        again = World(world.config, store)
+        assert again.now(approved).state is State.SCHEDULED
+        done = settled(again, approved)
+        again.maintainer.close()
+    assert done.state is State.VERIFIED, done.explanation
+    tokens = {
+        one.summary["lakehelm.lease-token"]
+        for one in world.metadata(table_id).snapshots
+        if OPERATION in one.summary
+    }
+    assert tokens == {"2"}
+    assert world.rows(table_id) == rows
+
+
+def wait_for_log(home: Path, text: str) -> Path:
+    """The log of the run that says so."""
+    found: list[Path] = []
+
+    def is_there() -> bool:
+        logs = (home / "logs" / "maintenance").glob("*.log")
+        found.extend(one for one in logs if text in one.read_text())
+        return bool(found)
+
+    wait_for(is_there)
+    return found[0]

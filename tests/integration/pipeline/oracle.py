@@ -10,6 +10,7 @@ import pyarrow as pa
 from lakehouse_core import duck
 from lakehouse_core.domain.table import split_name
 from lakehouse_core.sql import inspect
+from lakehouse_core.store.columns import known_columns
 
 if TYPE_CHECKING:
     from lakehouse_core.store.port import TelemetryStore
@@ -52,6 +53,7 @@ FROM commit GROUP BY ALL
 def expected(store: TelemetryStore) -> dict[str, pa.Table]:
     """The gold tables, as far as they are compared."""
     events = store.read("SELECT * FROM query_event")
+    columns = known_columns(store)
     templates, used = [], []
     for row in events.to_pylist():
         template = ""
@@ -61,6 +63,7 @@ def expected(store: TelemetryStore) -> dict[str, pa.Table]:
                 row["dialect"],
                 default_catalog=row["default_catalog"],
                 default_namespace=_levels(row["default_namespace"]),
+                schema=columns,
             )
             template = found.template_id
             uses = {(use.table, use.column, use.role) for use in found.columns if use.table}

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from collectors.columns import LakeColumns
+from collectors.understanding import Observed, Understanding
 from lakehouse_core.domain.query import EngineId, QueryStatus
 from lakehouse_core.pipeline.state import read_state
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.views.usage import UsageFilters, table_usage
 from lakehouse_core.views.workloads import WorkloadFilters, list_workloads
-from tests.factories import NOW, query_event, snapshot_commit
+from tests.factories import NOW, lake_table, query_event, snapshot_commit
 from tests.integration.pipeline.oracle import comparable, expected
 
 if TYPE_CHECKING:
@@ -110,6 +112,45 @@ def test_gold_equals_an_independent_computation_and_the_views(pipeline: Pipeline
     again = pipeline.run()
     assert (again.outcome, again.stages, len(pipeline.plans)) == ("nothing_new", (), 1)
     assert (pipeline.content(()), pipeline.snapshots()) == (content, snapshots)
+
+
+def test_live_and_gold_agree_on_one_text_under_two_schemas(pipeline: Pipeline) -> None:
+    tables = [
+        lake_table(table_id=f"lake.{schema}.{name}", columns=columns)
+        for schema in ("a", "b")
+        for name, columns in (("users", ("id", "name")), ("orders", ("user_id", f"of_{schema}")))
+    ]
+    pipeline.store.upsert("lake_table", to_arrow("lake_table", tables))
+    texts = (
+        "SELECT count(*) FROM orders",
+        "SELECT name, of_b FROM users, orders WHERE id = user_id",
+    )
+    yesterday = NOW - timedelta(days=1)
+    observed = [
+        Observed(query_event(sql_text=text, dialect="trino", submitted_at=yesterday), "lake", (at,))
+        for text in texts
+        for at in ("a", "b", "b")
+    ]
+    understanding = Understanding(LakeColumns(pipeline.store))
+    for name, rows in understanding.rows(observed).items():
+        pipeline.store.upsert(name, rows)
+
+    def usage() -> dict[str, list[tuple[str, str, int]]]:
+        filters = UsageFilters(window="2026-11-01/2026-11-15T23:59")
+        found = [table_usage(pipeline.store, t.table_id, filters, lambda: NOW) for t in tables]
+        return {
+            one.table_id: [(c.column_name, c.role, c.runs) for c in (*one.queries, *one.cells)]
+            for one in found
+        }
+
+    live = usage()
+    assert live["lake.a.orders"] == [("", "table", 2), ("user_id", "join", 1)]
+    assert live["lake.b.orders"][:2] == [("", "table", 4), ("of_b", "project", 2)]
+    report = pipeline.run()
+    assert usage() == live
+    facts = next(stage["facts"] for stage in report.stages if stage["name"] == "texts")
+    assert facts["with_unresolved_columns"] == 1  # lake.a has no of_b
+    check(pipeline)
 
 
 def test_late_changed_and_moved_rows_change_only_their_hours(

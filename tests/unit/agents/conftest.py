@@ -12,6 +12,8 @@ from lakehouse_core.store.tables import TABLES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+EMPTYING = [f"DELETE FROM {name}" for name in TABLES]  # noqa: S608 names of our own tables
+
 
 @pytest.fixture(scope="package")
 def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnerStore]:
@@ -23,6 +25,5 @@ def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnerStor
 @pytest.fixture
 def store(shared_store: OwnerStore) -> OwnerStore:
     """The store, empty."""
-    for name in TABLES:
-        shared_store.transact(name, [f"DELETE FROM {name}"])  # noqa: S608 names of our own tables
+    shared_store.transact("query_event", EMPTYING)
     return shared_store

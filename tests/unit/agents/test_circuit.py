@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.circuit import OPEN_AFTER, Circuit, Reach
 from agents.jobs import Workshop, scheduled_jobs
 from agents.probe import EnginePool
 from agents.progress import ProgressBoard
+from lakehouse_core.domain.circuit import OPEN_AFTER, Circuit, Reach
 from lakehouse_core.engines.registry import open_engine
 from tests.factories import NOW
 

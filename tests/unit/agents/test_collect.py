@@ -57,7 +57,7 @@ def test_rows_letters_and_watermark_are_written_and_counted(store: OwnerStore) -
     assert mark is not None
     assert mark.position == "2"
     assert report.watermark == mark.event_at
-    assert report.lag_seconds is not None
+    assert report.newest_event_age_seconds is not None
     assert report.result.outcome == "partial"  # a letter is a row not understood
 
 

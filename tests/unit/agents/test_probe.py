@@ -13,8 +13,10 @@ from lakehouse_core.store.rows import to_arrow
 from tests.factories import NOW, engine_probe
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from lakehouse_core.config import Config
-    from lakehouse_core.engines.base import Result, Statement
+    from lakehouse_core.engines.base import Result, RowStream, Statement
     from lakehouse_core.store.owner import OwnerStore
 
 
@@ -34,6 +36,9 @@ class StillEngine:
         self.is_closed = False
 
     def execute(self, statement: Statement) -> Result:
+        raise AssertionError(statement)
+
+    def stream(self, statement: Statement) -> AbstractContextManager[RowStream]:
         raise AssertionError(statement)
 
     def probe(self) -> EngineProbe:

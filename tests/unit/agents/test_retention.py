@@ -34,6 +34,7 @@ def test_runs_that_did_nothing_are_kept_for_a_day(demo_config: Config, store: Ow
 
     day = timedelta(days=1)
     runs = [
+        run("idle-older", 3 * day),
         run("idle-old", 2 * day),
         run("idle-new", day / 2),
         run("rows-old", 2 * day, rows_written=5),
@@ -43,6 +44,22 @@ def test_runs_that_did_nothing_are_kept_for_a_day(demo_config: Config, store: Ow
     run_once(store, demo_config, lambda: NOW)
     left = store.read("SELECT run_id FROM agent_run").column("run_id").to_pylist()
     assert sorted(left) == ["failed-old", "idle-new", "rows-old"]
+
+
+def test_the_last_success_of_an_agent_stays_however_old(
+    demo_config: Config, store: OwnerStore
+) -> None:
+    ages = {"first": 300, "last": 200}
+    runs = [
+        agent_run(run_id=name, agent="collect:trino", started_at=NOW - timedelta(days=days))
+        for name, days in ages.items()
+    ]
+    idle = agent_run(agent="probe", started_at=NOW - timedelta(days=2), rows_written=0)
+    failed = agent_run(agent="probe", started_at=NOW, outcome="failed", error="x")
+    store.upsert("agent_run", to_arrow("agent_run", [*runs, idle, failed]))
+    run_once(store, demo_config, lambda: NOW)
+    left = store.read("SELECT run_id FROM agent_run").column("run_id").to_pylist()
+    assert sorted(left) == sorted(["last", idle.run_id, failed.run_id])
 
 
 def test_event_logs_that_were_read_leave_and_others_stay(

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 import pytest
 import time_machine
 
-from agents.circuit import OPEN_AFTER, Circuit
 from agents.runs import Ended
 from agents.scheduler import ScheduledJob, Scheduler
+from lakehouse_core.domain.circuit import OPEN_AFTER, Circuit
 from lakehouse_core.domain.clock import utc_now
 from tests.factories import agent_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from agents.circuit import Reach
     from lakehouse_core.domain.agent import AgentState
+    from lakehouse_core.domain.circuit import Reach
 
 START = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)  # a night in which many clocks change
 HOUR = timedelta(hours=1)

@@ -172,6 +172,7 @@ class File:
     status: int = 1
     sort_order_id: int | None = None
     bounds: tuple[bytes, bytes] | None = None  # of column 1
+    about: str | None = None  # the data file whose rows it deletes, from version 3 on
 
 
 @dataclass(frozen=True)
@@ -323,6 +324,8 @@ class HandMade:
             "sort_order_id": file.sort_order_id,
             "column_sizes": {},
         }
+        if file.about:
+            values["referenced_data_file"] = file.about
         if file.bounds:
             values |= {"lower_bounds": {1: file.bounds[0]}, "upper_bounds": {1: file.bounds[1]}}
         entry = {"status": file.status, "snapshot_id": 1, "data_file": _record(fields, values)}

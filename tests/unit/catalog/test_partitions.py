@@ -95,3 +95,35 @@ def test_a_table_without_partitions_has_none_to_tell(lake: Lake) -> None:
 )
 def test_values_are_shown_as_people_say_them(value: Any, transform: str, said: str) -> None:
     assert shown(value, transform) == said
+
+
+def test_delete_files_of_one_data_file_or_partition_can_be_merged(lake: Lake) -> None:
+    made = HandMade(lake, version=3, specs=(BY_REGION,))
+    deletes = [
+        File(content=1, partition=("a",), about="one"),
+        File(content=1, partition=("a",), about="one"),
+        File(content=1, partition=("a",), about="another"),
+        *(File(content=1, partition=("b",)) for _ in range(3)),
+        File(content=1, partition=("a",), format="PUFFIN", about="one"),
+        *(File(content=2, partition=("a",)) for _ in range(2)),
+    ]
+    made.commit(
+        Manifest((File(partition=("a",)), File(partition=("b",)))),
+        Manifest(tuple(deletes), sequence_number=2),
+    )
+    metrics = measured(lake, made.table)
+    assert metrics.position_delete_files == 6
+    assert metrics.mergeable_delete_files == 1 + 2
+
+
+def test_what_tags_keep_and_what_the_table_asks_for_is_told(lake: Lake) -> None:
+    table = lake.create(properties={"write.target-file-size-bytes": "1048576"})
+    for _ in range(3):
+        append_files(table, 5)
+    first, second, _ = table.snapshots()
+    table.manage_snapshots().create_tag(first.snapshot_id, "month").commit()
+    metrics = measured(lake, name_of())
+    assert metrics.target_file_bytes == MIB
+    assert metrics.ref_snapshot_ids == (first.snapshot_id,)
+    assert metrics.oldest_free_snapshot_at is not None
+    assert metrics.oldest_free_snapshot_at.timestamp() * 1000 == second.timestamp_ms

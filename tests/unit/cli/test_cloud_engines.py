@@ -39,7 +39,7 @@ engines:
     secret_access_key: env:NO_KEY
   snowflake: {{type: snowflake, catalog: lake, account: a-b, user: u, password: env:NO_PASSWORD}}
 collect: {{duckdb: {{}}, athena-keys: {{}}, snowflake: {{}}}}
-gateway: {{admin_port: {gateway}}}
+gateway: {{admin_port: {gateway}, sql: {{enabled: false}}}}
 ui: {{port: {ui}}}
 """
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse_core.cli.output import ExitCode
+from lakehouse_core.demo.personas import PERSONAS
+from tests.unit.demo.test_endpoint import answer
+from tests.unit.views.server import serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,3 +66,30 @@ def test_a_workload_reports_what_became_of_its_statements(run: Run, home: Path) 
     assert tally["is_away"] is True
     assert tally["skipped_away"] > 0
     assert "duckdb is away, going on without it" in ended.err
+
+
+@pytest.mark.duckdb
+@pytest.mark.slow
+def test_a_workload_uses_the_sql_endpoint_when_it_answers(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "lake").mkdir()
+    (home / "lake" / "BUILT.json").write_text(json.dumps({"anchor": "2026-11-01T00:00:00Z"}))
+    monkeypatch.setenv("LAKEHELM__ENGINES__SPARK__ENABLED", "false")
+    monkeypatch.setenv("LAKEHELM__ENGINES__TRINO__ENABLED", "false")
+    monkeypatch.setenv("LAKEHELM__GATEWAY__SQL__ENABLED", "false")
+    asked = ("demo", "workload", "--minutes", "0.01", "--rate", "30", "--json")
+
+    without = run(*asked)
+    assert [tally["engine"] for tally in without.data] == ["duckdb"]
+    assert "everybody asks the engines directly: gateway.sql.enabled is false" in without.err
+
+    with serving(answer) as server:
+        monkeypatch.setenv("LAKEHELM__GATEWAY__SQL__ENABLED", "true")
+        monkeypatch.setenv("LAKEHELM__GATEWAY__SQL__PORT", server.url.rpartition(":")[2])
+        ended = run(*asked)
+    engine, endpoint = ended.data
+    assert (engine["engine"], endpoint["engine"]) == ("duckdb", "SQL endpoint")
+    assert endpoint["finished"] > 0
+    users = {h["X-Trino-User"] for method, _, h in server.asked if method == "POST"}
+    assert users <= {persona.user for persona in PERSONAS if persona.is_routed}

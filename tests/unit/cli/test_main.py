@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
@@ -15,6 +15,8 @@ from lakehouse_core.cli.output import ConfigFile, JsonFlag, Output, load
 from lakehouse_core.domain.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.unit.cli.conftest import Run
 
 main_module = importlib.import_module("lakehouse_core.cli.main")  # the package exports main()
@@ -27,6 +29,17 @@ HEAVY = (
     "sqlglot",
     "streamlit",
 )
+
+
+def leaves(entry: Entry) -> Iterator[tuple[str, Any]]:
+    """What can be called, with its words: `store check`."""
+    waiting = [(entry.name, load_command(entry))]
+    while waiting:
+        name, command = waiting.pop()
+        below = getattr(command, "commands", {})
+        if not below or command.invoke_without_command:
+            yield name, command
+        waiting += [(f"{name} {word}", one) for word, one in below.items()]
 
 
 def test_help_names_every_command(run: Run) -> None:
@@ -54,6 +67,23 @@ def test_every_command_loads_and_explains_itself(run: Run, entry: Entry) -> None
     ended = run(entry.name, "--help")
     assert ended.code == 0
     assert f"lakehelm {entry.name}" in ended.out
+
+
+def test_every_command_can_print_json() -> None:
+    """Also those whose answer is a word: what calls them reads one format."""
+    commands = {name: command for entry in ENTRIES for name, command in leaves(entry)}
+    assert len(commands) > 50
+    assert [
+        name
+        for name, command in commands.items()
+        if not any("--json" in option.opts for option in command.params)
+    ] == []
+
+
+def test_a_command_stands_where_people_look_for_it() -> None:
+    panels = {entry.name: entry.panel for entry in ENTRIES}
+    assert {panels[name] for name in ("recommend", "maintain", "layout", "audit")} == {"Care"}
+    assert {panels[name] for name in ("cost", "export")} == {"Spend"}
 
 
 def test_version_is_printed(run: Run) -> None:

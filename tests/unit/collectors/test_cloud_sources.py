@@ -42,6 +42,7 @@ def load(repository: Path, folder: Path, **engines: dict[str, Any]) -> Config:
     data["home"] = str(folder)
     data["engines"] = engines
     data["collect"] = {name: {"every": "5m"} for name in engines}
+    del data["routing"], data["finops"], data["prices"]  # they are about other engines
     file = folder / "lakehelm.yaml"
     file.write_text(yaml.safe_dump(data))
     return load_config(file, {}).config

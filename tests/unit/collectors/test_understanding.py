@@ -6,6 +6,7 @@ import pytest
 
 from collectors.understanding import MAX_MESSAGE, Observed, Understanding
 from lakehouse_core.domain.query import StatementKind
+from lakehouse_core.sql.schema import Schema
 from tests.factories import query_event
 
 if TYPE_CHECKING:
@@ -118,3 +119,82 @@ def test_the_memory_of_texts_is_bounded_and_changes_no_answer() -> None:
     first = [small.event(observed(text)).template_id for text in texts]
     assert first[:5] == first[5:]
     assert len(set(first)) == 5
+
+
+def under(schema: str, sql: str) -> Observed:
+    return Observed(query_event(sql_text=sql, dialect="trino"), "lake", (schema,))
+
+
+def used(found: dict[str, pa.Table]) -> set[tuple[str, str, str]]:
+    return {
+        (u["default_namespace"], u["table_name"], u["column_name"])
+        for u in rows(found["column_usage"])
+    }
+
+
+def test_one_text_under_two_schemas_uses_two_tables() -> None:
+    text = "SELECT v FROM t"
+    found = Understanding().rows([under("a", text), under("b", text), under("a", text)])
+    assert found["query_template"].num_rows == 1
+    assert used(found) == {("a", "lake.a.t", "v"), ("b", "lake.b.t", "v")}
+    tables = [(t["default_namespace"], t["table_name"]) for t in rows(found["template_table"])]
+    assert tables == [("a", "lake.a.t"), ("b", "lake.b.t")]
+
+
+def test_a_table_without_a_named_column_is_a_table_of_its_template() -> None:
+    found = Understanding().rows([under("a", "SELECT count(*) FROM t")])
+    assert [t["table_name"] for t in rows(found["template_table"])] == ["lake.a.t"]
+
+
+JOIN = "SELECT name, sum(amount) FROM users, orders WHERE id = user_id AND status = 'x' GROUP BY 1"
+
+
+def test_the_lakes_columns_say_which_table_a_column_belongs_to() -> None:
+    columns = Schema(
+        {
+            "lake.a.users": ("id", "name"),
+            "lake.a.orders": ("user_id", "amount", "status"),
+            "lake.b.users": ("id", "name", "status"),
+        }
+    )
+    found = Understanding(lambda: columns).rows([under("a", JOIN)])
+    assert used(found) == {
+        ("a", "lake.a.users", "id"),
+        ("a", "lake.a.users", "name"),
+        ("a", "lake.a.orders", "user_id"),
+        ("a", "lake.a.orders", "amount"),
+        ("a", "lake.a.orders", "status"),
+    }
+
+
+def test_columns_that_nobody_can_place_are_listed_not_dropped() -> None:
+    found = Understanding().rows([under("a", JOIN)])
+    assert used(found) == {
+        ("a", "", name) for name in ("id", "user_id", "name", "amount", "status")
+    }
+
+
+def test_columns_learned_later_are_used_for_a_text_seen_before() -> None:
+    known: list[Schema | None] = [None]
+    understanding = Understanding(lambda: known[0])
+    understanding.rows([under("a", JOIN)])
+    known[0] = Schema({"lake.a.users": ("id", "name"), "lake.a.orders": ("user_id", "amount")})
+    assert ("a", "lake.a.users", "name") in used(understanding.rows([under("a", JOIN)]))
+
+
+def test_the_memory_of_texts_is_bounded_in_bytes() -> None:
+    small = Understanding(cached_bytes=2**20)
+    for number in range(60):
+        values = ", ".join(f"({number}, 'value {n}')" for n in range(2_000))
+        small.event(observed(f"INSERT INTO t VALUES {values}"))  # noqa: S608 not run
+    assert 0 < small.remembered_bytes <= 2**20
+
+
+def test_a_text_too_large_to_remember_gives_the_same_rows() -> None:
+    text = "SELECT v FROM t WHERE s = '" + "x" * 300_000 + "'"
+    small = Understanding(cached_bytes=2**20)
+    assert small.rows([observed(text)])["query_event"].num_rows == 1
+    assert small.remembered_bytes == 0
+    assert (
+        small.event(observed(text)).template_id == Understanding().event(observed(text)).template_id
+    )

@@ -18,6 +18,31 @@ if TYPE_CHECKING:
 # (what is wrong, text appended to BASE, parts of the message)
 WRONG_VALUES = [
     (
+        "price of an engine that is not there",
+        "prices: {book: {t: {engine: duckbd, unit: core_hour, list_price: '1'}}}\n",
+        ["prices.book.t.engine", "no such engine", "did you mean duckdb?"],
+    ),
+    (
+        "bill of an engine that is not there",
+        "prices: {bill_names: {'*emr*': sparks}}\n",
+        ["prices.bill_names.*emr*", "no such engine, nor the storage of a catalog"],
+    ),
+    (
+        "bill of a storage that is not there",
+        "prices: {bill_names: {'*s3*': 'storage:lak'}}\n",
+        ["prices.bill_names.*s3*", "did you mean storage:lake?"],
+    ),
+    (
+        "edition of an engine that is not there",
+        "prices: {editions: {snow: enterprise}}\n",
+        ["prices.editions.snow", "no such engine"],
+    ),
+    (
+        "edition that nobody sells",
+        "prices: {editions: {duckdb: entreprise}}\n",
+        ["prices.editions.duckdb", "no price is of this edition", "did you mean enterprise?"],
+    ),
+    (
         "unknown section",
         "stoer: {port: 1}\n",
         ["config/test.yaml:7: stoer", "unknown key", "did you mean store?", "allowed: version,"],
@@ -99,6 +124,22 @@ WRONG_VALUES = [
         "store open to the network",
         "store: {host: 0.0.0.0}\n",
         ["test.yaml:7: store.host", "this machine only", "allowed: 127.0.0.1, localhost, ::1"],
+    ),
+    (
+        "port of an endpoint that the SQL port has",
+        (
+            "gateway: {host: localhost, sql: {enabled: true, port: 8095}}\n"
+            "routing: {endpoints: {bi: {port: 8095}}}\n"
+        ),
+        ["test.yaml:8: routing.endpoints.bi.port", "port 8095 is used by gateway.sql.port too"],
+    ),
+    (
+        "second Trino to be started",
+        (
+            "  mine: {type: trino, catalog: lake, managed: true, port: 8081}\n"
+            "  theirs: {type: trino, catalog: lake, managed: true, port: 8082}\n"
+        ),
+        ["engines.theirs.managed = true", "starts one engine of type trino, and that is mine"],
     ),
     ("no port for readers", "store: {port: 65535}\n", ["store.port = 65535", "port after it"]),
     (

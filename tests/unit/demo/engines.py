@@ -14,8 +14,9 @@ from tests.factories import NOW, unique
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
-    from lakehouse_core.engines.base import Statement
+    from lakehouse_core.engines.base import RowStream, Statement
 
 
 def capabilities(dialect: str, *, can_write: bool = True) -> EngineCapabilities:
@@ -46,6 +47,9 @@ class MemoryEngine:
         if self._misbehave is not None:
             self._misbehave(statement)
         return Result(query_id=unique("q"), rows=pa.table({}))
+
+    def stream(self, statement: Statement) -> AbstractContextManager[RowStream]:
+        raise AssertionError(statement)
 
     def probe(self) -> EngineProbe:
         state = ObservedState.HEALTHY if self.is_healthy else ObservedState.UNHEALTHY

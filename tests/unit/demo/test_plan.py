@@ -95,6 +95,19 @@ def test_every_persona_has_its_say_with_its_team(taken: list[Step]) -> None:
         assert all(f"team:{persona.team}" in s.tags for s in mine)
 
 
+def test_where_there_is_an_endpoint_some_ask_it_in_its_dialect_and_the_others_the_engines() -> None:
+    taken = steps(400, endpoint="SQL endpoint")
+    routed = {persona.user for persona in PERSONAS if persona.is_routed}
+
+    asked = Counter((step.statement.user in routed, step.engine_id) for step in taken)
+    assert set(asked) == {(True, "SQL endpoint"), *((False, name) for name in ALL)}
+    direct = steps(400)
+    assert [s.statement.tags for s in taken] == [s.statement.tags for s in direct]
+    for step in taken:
+        if step.engine_id == "SQL endpoint" and step.statement.sql not in MISTAKES:
+            assert inspect(step.statement.sql, DIALECT).error is None, step.statement.sql
+
+
 def test_dashboards_repeat_templates_with_other_literals(taken: list[Step]) -> None:
     texts = {
         step.statement.sql

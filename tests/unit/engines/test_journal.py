@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.query import QueryStatus
 from lakehouse_core.engines.duckdb.journal import KEPT, Journal
+from tests.disk import files_of_at_most
 from tests.factories import NOW, query_event
 
 if TYPE_CHECKING:
@@ -75,3 +76,17 @@ def test_a_disk_that_refuses_is_told_and_fails_nothing(tmp_path: Path) -> None:
     blocked.write_text("")
 
     assert not Journal(blocked / "folder", lambda: NOW).write(query_event())
+
+
+def test_a_disk_that_takes_half_a_line_keeps_none_of_it(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, lambda: NOW)
+    first, second, third = (query_event(sql_text="x" * 600_000) for _ in range(3))
+
+    with files_of_at_most(1_000_000):
+        assert journal.write(first)
+        assert not journal.write(second)
+    assert journal.write(third)
+
+    (file,) = tmp_path.iterdir()
+    ids = [json.loads(line)["query_id"] for line in file.read_text().splitlines()]
+    assert ids == [first.query_id, third.query_id]

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from lakehouse_core.engines.trino.arrow import to_table
+from lakehouse_core.engines.trino.arrow import to_batch
 
 
 def test_values_keep_their_types() -> None:
@@ -23,12 +23,12 @@ def test_values_keep_their_types() -> None:
         ("ok", "boolean"),
     ]
     at = datetime(2026, 1, 1, 9, 0, 0, 7, tzinfo=east)
-    table = to_table(
+    batch = to_batch(
         columns,
         [[1, Decimal("1.50"), date(2026, 1, 1), at, "Zoë", b"\xff", True], [None] * 7],
     )
 
-    assert table.schema.types == [
+    assert batch.schema.types == [
         pa.int64(),
         pa.decimal128(12, 2),
         pa.date32(),
@@ -37,8 +37,8 @@ def test_values_keep_their_types() -> None:
         pa.binary(),
         pa.bool_(),
     ]
-    assert table.to_pylist()[0]["at"] == datetime(2026, 1, 1, 0, 0, 0, 7, tzinfo=UTC)
-    assert set(table.to_pylist()[1].values()) == {None}
+    assert batch.to_pylist()[0]["at"] == datetime(2026, 1, 1, 0, 0, 0, 7, tzinfo=UTC)
+    assert set(batch.to_pylist()[1].values()) == {None}
 
 
 def test_nested_values_keep_their_shape() -> None:
@@ -50,7 +50,7 @@ def test_nested_values_keep_their_shape() -> None:
     ]
     uuid = UUID(int=7)
 
-    (row,) = to_table(columns, [[["a", None], {"x": 1}, ("ana", [1, 2]), uuid]]).to_pylist()
+    (row,) = to_batch(columns, [[["a", None], {"x": 1}, ("ana", [1, 2]), uuid]]).to_pylist()
 
     assert row == {
         "tags": ["a", None],
@@ -61,6 +61,6 @@ def test_nested_values_keep_their_shape() -> None:
 
 
 def test_columns_of_one_name_and_no_rows_are_fine() -> None:
-    table = to_table([("x", "bigint"), ("x", "varchar")], [])
+    batch = to_batch([("x", "bigint"), ("x", "varchar")], [])
 
-    assert (table.num_rows, table.schema.names) == (0, ["x", "x"])
+    assert (batch.num_rows, batch.schema.names) == (0, ["x", "x"])

@@ -83,7 +83,7 @@ def serve(demo_config: Config) -> Iterator[Callable[..., Http]]:
     with ExitStack() as stack:
 
         def start(store: Any, memory: int = 64 * MIB, answer: float = 30.0, **more: Any) -> Http:
-            intakes = open_intakes(demo_config)
+            intakes = open_intakes(demo_config, store)
             ingest = Ingest(
                 token=TOKEN,
                 trino=Desk(more.pop("intake", intakes.trino), store.upsert, memory, answer),
@@ -340,6 +340,51 @@ def test_one_delivery_that_spoils_a_batch_spoils_no_other(store: OwnerStore) -> 
     assert [verdict.accepted for verdict in verdicts] == [1, 0, 1]
     assert "position" in str(verdicts[1].refusal)
     assert count(store, "watermark") == 2
+
+
+def test_a_delivery_that_makes_the_intake_fail_fails_no_other() -> None:
+    written: list[str] = []
+
+    class Falls:
+        """An intake with a fault: one body makes it fall over."""
+
+        def map(self, deliveries: list[Delivery]) -> Mapped:
+            names = [delivery.body.decode() for delivery in deliveries]
+            if "odd" in names:
+                raise KeyError("odd")
+            written.extend(names)
+            return Mapped(tuple(Verdict(accepted=1) for _ in names))
+
+    async def send() -> tuple[list[Verdict], Desk]:
+        desk = Desk(Falls(), lambda _table, _rows: None, MIB)
+        names = (b"a", b"b", b"odd", b"c")
+        verdicts = await asyncio.gather(*(desk.take(Delivery({}, name)) for name in names))
+        return [*verdicts, await desk.take(Delivery({}, b"later"))], desk
+
+    verdicts, desk = asyncio.run(send())
+    assert [verdict.accepted for verdict in verdicts] == [1, 1, 0, 1, 1]
+    assert "KeyError" in str(verdicts[2].refusal)
+    assert written == ["a", "b", "c", "later"]
+    assert (desk.counts["accepted"], desk.counts["refused"]) == (4, 1)
+
+
+def test_a_keeper_that_falls_over_is_no_end_of_the_desk() -> None:
+    class Plain:
+        def map(self, deliveries: list[Delivery]) -> Mapped:
+            rows = to_arrow("watermark", [watermark()])
+            return Mapped(tuple(Verdict(accepted=1) for _ in deliveries), {"watermark": rows})
+
+    def fall(table: str, rows: pa.Table) -> None:
+        raise OSError("no such device")
+
+    async def send() -> Desk:
+        desk = Desk(Plain(), fall, MIB)
+        for _ in range(2):
+            with pytest.raises(StoreError, match="not written"):
+                await desk.take(Delivery({}, b"a"))
+        return desk
+
+    assert asyncio.run(send()).counts["unavailable"] == 2
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,10 @@ from lakehouse_core.maintenance.decisions import (
     LONGEST_SNOOZE,
     LONGEST_WAIT,
     Circumstances,
+    StartCircumstances,
     Verdict,
     decide,
+    why_void_now,
 )
 from tests.factories import NOW, action, decision_request, lake_table, table_metrics
 
@@ -191,3 +193,34 @@ def test_no_approval_escapes_the_rules(  # noqa: PLR0917 one parameter per rule
 def test_an_approval_is_used_once() -> None:
     approved = replace(action(), state=State.APPROVED)
     assert "cannot be approved" in verdict(approved).answer
+
+
+@pytest.mark.parametrize(
+    ("metrics", "given", "said"),
+    [
+        ({"data_files": 336}, {}, None),
+        ({"data_files": 2_000, "total_bytes": 336}, {}, None),  # more to cure, no dearer
+        ({"data_files": 20}, {}, "data files 336 then, 20 now"),
+        ({"data_files": 336}, {"rewritten_at": NOW}, "by somebody else"),
+        ({"data_files": 336}, {"rewritten_at": NOW - timedelta(days=2)}, None),
+        ({"data_files": 336}, {"now": NOW + timedelta(days=8)}, "too old"),
+    ],
+)
+def test_an_approval_is_void_at_the_start_when_the_table_changed_in_a_way_that_matters(
+    metrics: dict[str, Any], given: dict[str, Any], said: str | None
+) -> None:
+    approved = action(state=State.APPROVED, evidence_at=NOW - timedelta(hours=1))
+    values: dict[str, Any] = {
+        "now": NOW,
+        "settings": MaintenanceConfig(),
+        "metrics": table_metrics(table_id=TABLE, **metrics),
+    }
+    found = why_void_now(approved, StartCircumstances(**{**values, **given}))
+    assert (found is None) if said is None else (found is not None and said in found)
+
+
+def test_a_retry_does_not_meet_its_own_work() -> None:
+    again = action(state=State.SCHEDULED, attempts=1, evidence_at=NOW)
+    smaller = table_metrics(table_id=TABLE, data_files=20)
+    around_now = StartCircumstances(now=NOW, settings=MaintenanceConfig(), metrics=smaller)
+    assert why_void_now(again, around_now) is None

@@ -14,11 +14,14 @@ from lakehouse_core.maintenance.audit import AUDIT_SQL, read_head, verify_chain
 from lakehouse_core.maintenance.records import audit_of
 from lakehouse_core.maintenance.verify import OPERATION
 from lakehouse_core.runtime.jobs import JobEnd
+from lakehouse_core.sql.sketch import LiteralCell
 from lakehouse_core.store.rows import to_arrow
 from tests.factories import decision_request
 from tests.unit.maintenance.yard import Fate, Killed, Yard
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lakehouse_core.domain.maintenance import Action
 
 pytestmark = pytest.mark.slow
@@ -61,6 +64,50 @@ def test_an_approved_action_is_done_and_proven(yard: Yard) -> None:
         "proposed", "approved", "running", "verifying", "verified",
     ]  # fmt: skip
     assert verify_chain(entries, read_head(yard.store.path)).is_intact
+
+
+def literal(table_id: str, operator: str, text: str, template: str = "t1") -> LiteralCell:
+    return LiteralCell(
+        template_id=template,
+        table_name=table_id,
+        column_name="id",
+        role="filter_range",
+        operator=operator,
+        literal_kind="number",
+        part="sample",
+        revision=1,
+        literals=(text,),
+        literal_count=1,
+        is_complete=True,
+        is_negated=False,
+        is_conjunct=True,
+    )
+
+
+def test_the_conditions_of_readers_are_planned_before_and_after(yard: Yard) -> None:
+    table_id = yard.create(files=6)  # id 0 to 5, a file each
+    cells = [
+        literal(table_id, ">=", "2"),
+        literal(table_id, "<=", "3"),
+        literal(table_id, "=", "99", "t2"),
+    ]
+    yard.store.upsert("column_literal", to_arrow("column_literal", cells))
+    approved = yard.approve(table_id)
+    yard.maintainer.run_once()
+    done = yard.now(approved)
+    assert done.state is State.VERIFIED, done.explanation
+    realised = {change.name: [change.before, change.after] for change in done.realised}
+    assert realised["planned_files"] == [2, 1]  # ids 2 and 3, then the one file; nobody has a 99
+    before, after = (figure or 0 for figure in realised["planned_bytes"])
+    assert 0 < after < before
+
+
+def test_without_known_readers_nothing_is_said_of_their_plans(yard: Yard) -> None:
+    approved = yard.approve(yard.create(files=3))
+    yard.maintainer.run_once()
+    names = {change.name for change in yard.now(approved).realised}
+    assert "data_files" in names
+    assert not names & {"planned_files", "planned_bytes"}
 
 
 def test_what_was_done_is_not_done_again(yard: Yard) -> None:
@@ -145,6 +192,7 @@ def test_a_conflict_is_retried_later_and_then_given_up_by_name(yard: Yard) -> No
         ({"outcome": "refused", "error": "gc.enabled"}, State.REFUSED),
         ({"outcome": "failed", "error": "no space left"}, State.FAILED),
         ({"outcome": "stopped"}, State.SCHEDULED),
+        ({"outcome": "lost", "error": "The lease was taken over"}, State.SCHEDULED),
         ({"outcome": "unknown", "error": "CommitStateUnknown"}, State.SCHEDULED),
     ],
 )
@@ -190,24 +238,51 @@ def test_other_content_stops_the_table_until_a_human_approves(yard: Yard) -> Non
     assert yard.now(human).state is State.VERIFIED
 
 
-def test_a_file_lost_by_the_job_is_noticed_by_our_own_look(yard: Yard) -> None:
-    table_id = yard.create()
-    approved = yard.approve(table_id)
+def careless(yard: Yard, table_id: str, then: Callable[[], object] = lambda: None) -> None:
+    """The job loses a file it has written, and says that all is well."""
     real = yard._work
 
-    def careless(one: dict[str, Any]) -> dict[str, Any]:
+    def work(one: dict[str, Any]) -> dict[str, Any]:
         told = real(one)
         files = yard.change(
             table_id, lambda t: [task.file.file_path for task in t.scan().plan_files()]
         )
         Path(files[0].removeprefix("file://")).unlink()
+        then()
         return told
 
-    yard._work = careless  # type: ignore[method-assign]
+    yard._work = work  # type: ignore[method-assign]
+
+
+def test_a_file_lost_by_the_job_is_noticed_by_our_own_look_and_taken_back(yard: Yard) -> None:
+    table_id = yard.create()
+    rows, before = yard.rows(table_id), yard.metadata(table_id).history[0].snapshot_id
+    approved = yard.approve(table_id)
+    careless(yard, table_id)
     yard.maintainer.run_once()
     failed = yard.now(approved)
     assert failed.state is State.FAILED
     assert "every reachable file is there" in (failed.explanation or "")
+    assert f"taken back to snapshot {before}" in (failed.explanation or "")
+    assert yard.metadata(table_id).history[0].snapshot_id == before
+    assert yard.rows(table_id) == rows
+    told = yard.store.read("SELECT * FROM alert WHERE subject = $table", table=table_id)
+    (alert,) = told.to_pylist()
+    assert alert["kind"] == "maintenance"
+    assert approved.action_id in alert["body"]
+    assert alert["settled"]  # no channel is configured
+
+
+def test_nothing_is_taken_back_that_another_writer_has_built_on(yard: Yard) -> None:
+    table_id = yard.create()
+    approved = yard.approve(table_id)
+    later: list[int] = []
+    careless(yard, table_id, lambda: later.append(yard.append(table_id, 99)))
+    yard.maintainer.run_once()
+    failed = yard.now(approved)
+    assert failed.state is State.FAILED
+    assert "NOT taken back, because another writer" in (failed.explanation or "")
+    assert yard.metadata(table_id).history[0].snapshot_id == later[0]
 
 
 def test_a_rewrite_that_makes_it_worse_is_recorded(yard: Yard) -> None:
@@ -227,6 +302,7 @@ def test_a_rewrite_that_makes_it_worse_is_recorded(yard: Yard) -> None:
     failed = yard.now(approved)
     assert failed.state is State.FAILED
     assert any(not check["ok"] for check in failed.verification)
+    assert len(yard.rows(table_id)) == 3  # taken back
 
 
 def test_a_cancel_ends_what_runs(yard: Yard) -> None:

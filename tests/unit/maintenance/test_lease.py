@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,19 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from lakehouse_core.maintenance.lease import LeaseHeldError, LeaseLostError, TableLeases
+from lakehouse_core.maintenance.lease import (
+    LeaseHeldError,
+    LeaseLostError,
+    TableLeases,
+    lease_file,
+)
 from lakehouse_core.store.owner import OwnerStore
 from tests.factories import NOW
 from tests.unit.maintenance.stores import emptied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from lakehouse_core.domain.maintenance import TableLease
 
@@ -53,8 +60,8 @@ def watch() -> Watch:
 
 
 @pytest.fixture
-def leases(shared: OwnerStore, watch: Watch) -> TableLeases:
-    return TableLeases(emptied(shared), watch, LENGTH)
+def leases(shared: OwnerStore, watch: Watch, tmp_path: Path) -> TableLeases:
+    return TableLeases(emptied(shared), watch, LENGTH, tmp_path)
 
 
 def take(leases: TableLeases, holder: str = "one", table: str = TABLE) -> TableLease:
@@ -109,6 +116,35 @@ def test_a_clock_set_back_shortens_no_lease(leases: TableLeases, watch: Watch) -
     assert leases.renew(lease).expires_at == lease.expires_at
 
 
+def told(home: Path, table: str = TABLE) -> tuple[int, datetime, bool]:
+    """Token, end and release, as a job reads them."""
+    lease = json.loads(lease_file(home, table).read_text())
+    ends = datetime.fromisoformat(lease["expires_at"])
+    return lease["token"], ends, lease["released_at"] is not None
+
+
+def test_the_lease_in_force_is_told_in_a_file(
+    leases: TableLeases, watch: Watch, tmp_path: Path
+) -> None:
+    lease = take(leases)
+    assert told(tmp_path) == (1, lease.expires_at, False)
+    watch.now += LENGTH / 2
+    leases.renew(lease)
+    assert told(tmp_path) == (1, watch.now + LENGTH, False)
+    leases.release(lease)
+    assert told(tmp_path)[2]
+    take(leases, "two")
+    assert told(tmp_path) == (2, watch.now + LENGTH, False)
+    leases.release(lease)  # lost long ago
+    assert told(tmp_path) == (2, watch.now + LENGTH, False)
+
+
+def test_names_of_tables_make_file_names_of_any_length(leases: TableLeases, tmp_path: Path) -> None:
+    table = "lake.a/../b." + "ü" * 400
+    take(leases, table=table)
+    assert told(tmp_path, table)[0] == 1
+
+
 class LeaseMachine(RuleBasedStateMachine):
     """Holders that come, renew, pause and go in any order."""
 
@@ -118,7 +154,7 @@ class LeaseMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.watch = Watch()
-        self.leases = TableLeases(emptied(self.store), self.watch, LENGTH)
+        self.leases = TableLeases(emptied(self.store), self.watch, LENGTH, self.store.path.parent)
         self.all: list[TableLease] = []
 
     @rule(target=taken, holder=st.sampled_from("abc"))

@@ -65,8 +65,24 @@ def test_plain_small_files_are_put_together_by_our_own_writer() -> None:
     assert stage.call == (
         "CALL `lake`.system.rewrite_data_files(table => '`lake`.`demo`.`orders`', "
         "strategy => 'binpack', options => map('target-file-size-bytes', '134217728', "
-        "'min-input-files', '2'))"
+        "'min-input-files', '2', 'max-file-size-bytes', '1099511627776'))"
     )
+
+
+def test_compaction_leaves_large_files_alone_and_a_sort_takes_them_all() -> None:
+    """Else Iceberg takes files over 180 % of the target too, which nobody has counted."""
+    options = _plan(Kind.COMPACT).stages[0].arguments["options"]
+    assert int(options["max-file-size-bytes"]) > 600 * MIB
+    ordered = _plan(Kind.ZORDER).stages[0].arguments["options"]
+    assert "max-file-size-bytes" not in ordered
+
+
+def test_the_size_a_table_asks_for_comes_before_the_configured_one() -> None:
+    asked = replace(table_metrics(), target_file_bytes=512 * MIB)
+    options = _plan(Kind.COMPACT, asked).stages[0].arguments["options"]
+    assert options["target-file-size-bytes"] == str(512 * MIB)
+    by_hand = _plan(Kind.COMPACT, asked, parameters={"target_file_bytes": 64 * MIB})
+    assert by_hand.stages[0].arguments["options"]["target-file-size-bytes"] == str(64 * MIB)
 
 
 def test_deletes_and_orders_are_left_to_iceberg() -> None:
@@ -88,7 +104,7 @@ def test_names_are_data(name: str) -> None:
     assert plan.stages[0].arguments["table"] == f"`lake`.`demo`.`{name.replace('`', '``')}`"
     assert "\n" not in plan.stages[0].call
     assert "${" not in plan.stages[0].call
-    assert plan.stages[0].call.count("'") - plan.stages[0].call.count("\\'") == 12
+    assert plan.stages[0].call.count("'") - plan.stages[0].call.count("\\'") == 16
     column = _plan(Kind.ZORDER, parameters={"columns": [name, "b"]}).stages[0]
     assert column.arguments["sort_order"] == f"zorder(`{name.replace('`', '``')}`, `b`)"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lakehouse_core.config.models import MaintenancePolicy
 from lakehouse_core.domain.maintenance import DESTRUCTIVE, Kind, State
-from lakehouse_core.maintenance.policies import approving_policy, is_open
+from lakehouse_core.maintenance.policies import approving_policy, is_open, opens_at
 from tests.factories import NOW, action, maintenance_plan
 
 MIDNIGHT = NOW.replace(hour=0)
@@ -90,3 +90,17 @@ def test_a_window_and_the_rest_of_the_day_share_no_minute(start: int, end: int, 
     moment = MIDNIGHT + timedelta(minutes=now)
     inside, outside = is_open(text(start, end), moment), is_open(text(end, start), moment)
     assert inside != outside or start == end
+
+
+@pytest.mark.parametrize(
+    ("window", "hours"),
+    [
+        (None, 0.0),
+        ("00:00-04:00", 0.0),
+        ("22:00-04:00", 0.0),
+        ("22:30-23:00", 22.5),
+        ("01:00-02:00", 1),
+    ],
+)
+def test_a_window_says_when_it_opens_next(window: str | None, hours: float) -> None:
+    assert opens_at(window, MIDNIGHT) == MIDNIGHT + timedelta(hours=hours)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from lakehouse_core.config.pricebook import PricesConfig
 from lakehouse_core.domain.maintenance import State
 from lakehouse_core.maintenance.etl import finished_etl
 from lakehouse_core.maintenance.savings import measure_savings
@@ -63,11 +64,22 @@ def test_runs_on_both_sides_make_a_line(store: OwnerStore, demo_config: Config) 
 
 
 def test_an_engine_that_bills_bytes_saves_bytes(store: OwnerStore, demo_config: Config) -> None:
-    prices = demo_config.prices.model_copy(update={"tb_scanned": {"duckdb": Decimal(5)}})
+    prices = PricesConfig.model_validate(
+        {"book": {"d": {"engine": "duckdb", "unit": "tb_scanned", "list_price": "5"}}}
+    )
+    prices.know({"duckdb": "duckdb"})
     asked(store, 3, START - timedelta(days=2), bytes_scanned=2 * 10**12)
     asked(store, 3, END + timedelta(hours=1), bytes_scanned=10**12)
     measure_savings(store, demo_config.model_copy(update={"prices": prices}), NOW)
     assert ledger(store)[0]["usd_month"] == Decimal(5) * 3 * 30
+
+
+def test_the_same_text_on_a_table_of_that_name_elsewhere_does_not_count(
+    store: OwnerStore, demo_config: Config
+) -> None:
+    asked(store, 3, START - timedelta(days=2), default_catalog="lake", default_namespace="other")
+    asked(store, 3, END + timedelta(hours=1), default_catalog="lake", default_namespace="other")
+    assert measure_savings(store, demo_config, NOW) == 0
 
 
 def test_what_became_dearer_is_negative(store: OwnerStore, demo_config: Config) -> None:
@@ -90,3 +102,21 @@ def test_a_batch_job_that_ended_is_noticed(store: OwnerStore) -> None:
     store.upsert("snapshot_commit", to_arrow("snapshot_commit", [commit, rewrite]))
     assert finished_etl(store, NOW - timedelta(minutes=1)) == {TABLE: NOW}
     assert finished_etl(store, NOW) == {}
+
+
+def test_one_drop_is_credited_to_one_action(store: OwnerStore, demo_config: Config) -> None:
+    """Of two actions in a row the queries before the first and after the second say nothing."""
+    later = END + timedelta(hours=2)
+    second = action(table_id=TABLE, state=State.VERIFIED, started_at=later, ended_at=later)
+    store.upsert("action", to_arrow("action", [second]))
+    asked(store, 3, START - timedelta(days=2), execution_ms=4_000.0)
+    asked(store, 3, later + timedelta(hours=1), execution_ms=1_000.0)
+    assert measure_savings(store, demo_config, NOW) == 0
+    asked(store, 3, END + timedelta(hours=1), execution_ms=1_000.0)
+    assert measure_savings(store, demo_config, NOW) == 2
+    changes = {
+        one["action_id"]: (one["ms_per_run_before"], one["ms_per_run_after"])
+        for one in ledger(store)
+    }
+    assert changes.pop(second.action_id) == (1_000.0, 1_000.0)
+    assert list(changes.values()) == [(4_000.0, 1_000.0)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -77,6 +77,45 @@ def test_each_sick_table_gets_its_cure_and_the_healthy_none(lake: Lake, config: 
         ("lake.demo.orders_cdc", Kind.COMPACT),
         ("lake.demo.churn", Kind.EXPIRE_SNAPSHOTS),
     }
+
+
+def test_what_a_tag_keeps_is_not_counted_as_old(lake: Lake, config: Config) -> None:
+    at = lake.now - timedelta(days=20)
+    commits = [snapshot_commit(table_id="lake.demo.churn", committed_at=at) for _ in range(20)]
+    lake.add("snapshot_commit", *commits)
+    tagged = tuple(one.snapshot_id for one in commits[:4])
+    times = {"oldest_snapshot_at": at, "oldest_free_snapshot_at": at}
+    lake.table("churn", snapshots=30, ref_snapshot_ids=tagged, **times)
+    (found,) = run(lake, config)
+    assert found.title == "Expire 16 of 30 snapshots"
+
+
+def churned(lake: Lake, config: Config) -> None:
+    """320 snapshots of one day, the last seen that day: nobody has written to the table since."""
+    lake.table("churn", snapshots=320, oldest_snapshot_at=lake.now)
+    commits = [
+        snapshot_commit(table_id="lake.demo.churn", committed_at=lake.now + n * HOUR / 15)
+        for n in range(320)
+    ]
+    lake.add("snapshot_commit", *commits)
+    lake.wait(config.maintenance.keep_snapshots + 12 * HOUR)
+
+
+def test_what_an_expiry_counts_is_what_its_plan_takes(lake: Lake, config: Config) -> None:
+    churned(lake, config)
+    (found,) = run(lake, config)
+    cut = datetime.fromisoformat(found.plan.stages[0].arguments["older_than"])
+    assert cut == lake.now - config.maintenance.keep_snapshots
+    (left,) = (one for one in found.predicted if one.name == "snapshots")
+    assert left.after == 320 - 12 * 15
+
+
+def test_an_expiry_is_made_anew_when_much_more_can_go(lake: Lake, config: Config) -> None:
+    churned(lake, config)
+    run(lake, config)
+    lake.wait(9 * HOUR)
+    (found,) = run(lake, config)
+    assert found.title == "Expire 315 of 320 snapshots"
 
 
 def test_a_second_run_changes_nothing(lake: Lake, config: Config) -> None:
@@ -238,11 +277,31 @@ def test_what_was_done_is_proposed_when_it_is_bad_again(lake: Lake, config: Conf
     lake.table("events", snapshot_id=2, data_files=1, total_bytes=10**8)
     assert len(run(lake, config)) == 1
     lake.wait(HOUR)
-    some = {"data_files": 40, "small_files": 40, "file_size_histogram": (40, 0, 0, 0, 0, 0)}
-    lake.table("events", snapshot_id=4, **{**SMALL, **some})
-    assert len(run(lake, config)) == 1  # a few appends are not the sickness it had
-    lake.wait(HOUR)
     lake.table("events", snapshot_id=3, **SMALL)
+    assert [one.state for one in run(lake, config)] == [State.VERIFIED, State.PROPOSED]
+
+
+def small(files: int) -> dict[str, Any]:
+    counts = {"data_files": files, "small_files": files}
+    return {**SMALL, **counts, "file_size_histogram": (files, 0, 0, 0, 0, 0)}
+
+
+def test_a_stream_s_table_is_compacted_again_when_it_is_critical_again(
+    lake: Lake, config: Config
+) -> None:
+    """Long before a quarter of the files is back; but not at once, and once."""
+    lake.table("events", **SMALL)
+    left = (Change(name="data_files", unit="files", before=336, after=15),)
+    end(lake, run(lake, config)[0], *DONE, ended_at=lake.now, realised=left)
+    lake.wait(HOUR / 4)
+    lake.table("events", snapshot_id=2, **small(40))
+    assert len(run(lake, config)) == 1  # a table that was just worked on is left to its writers
+    lake.wait(HOUR)
+    lake.table("events", snapshot_id=3, **small(17))
+    assert len(run(lake, config)) == 1  # as few files as it was left with
+    lake.table("events", snapshot_id=4, **small(40))
+    assert [one.state for one in run(lake, config)] == [State.VERIFIED, State.PROPOSED]
+    lake.table("events", snapshot_id=5, **small(42))
     assert [one.state for one in run(lake, config)] == [State.VERIFIED, State.PROPOSED]
 
 

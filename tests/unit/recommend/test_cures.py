@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakehouse_core.config.pricebook import PricesConfig
 from lakehouse_core.domain.maintenance import Action, Kind
 from lakehouse_core.domain.table import MIB
 from lakehouse_core.health import assess_table, thresholds_for
@@ -108,9 +109,22 @@ def test_delete_files_are_applied(config: Config) -> None:
 
 def test_many_delete_files_of_few_rows_are_put_together_alone(config: Config) -> None:
     deletes = {"delete_files": 10, "position_delete_files": 10, "delete_ratio": 0.5}
-    (found,) = proposals(subject(config, {**deletes, "deleted_rows": 50}))
+    merged = {**deletes, "deleted_rows": 50, "mergeable_delete_files": 9}
+    (found,) = proposals(subject(config, merged))
     assert found.kind is Kind.REWRITE_POSITION_DELETES
     assert change(found, "delete_files").after == 1
+
+
+@pytest.mark.parametrize("mergeable", [0, 2, None])
+def test_delete_files_that_cannot_be_merged_are_applied(
+    config: Config, mergeable: int | None
+) -> None:
+    """One delete file per data file: the job would find nothing to put together."""
+    deletes = {"delete_files": 10, "position_delete_files": 10, "delete_ratio": 0.5}
+    given = {**deletes, "deleted_rows": 50, "mergeable_delete_files": mergeable}
+    (found,) = proposals(subject(config, given))
+    assert found.kind is Kind.COMPACT
+    assert change(found, "delete_files").after == 0
 
 
 def test_equality_deletes_are_applied_however_few(config: Config) -> None:
@@ -126,6 +140,18 @@ def test_many_manifests_are_written_as_few(config: Config) -> None:
 
 def test_manifests_that_are_full_are_left_alone(config: Config) -> None:
     assert proposals(subject(config, {"manifests": 300, "manifest_bytes": 300 * 8 * MIB})) == []
+
+
+def test_a_snapshot_that_only_a_tag_keeps_is_no_sickness(config: Config) -> None:
+    tagged = {
+        "snapshots": 12,
+        "oldest_snapshot_at": NOW - timedelta(days=60),
+        "ref_snapshot_ids": (1,),
+        "oldest_free_snapshot_at": NOW - timedelta(hours=3),
+    }
+    sick = subject(config, tagged, old=old(0))
+    assert not sick.health.contributors
+    assert proposals(sick) == []
 
 
 def old(count: int, **given: Any) -> OldSnapshots:
@@ -174,14 +200,17 @@ def test_readers_are_the_evidence_and_pay(config: Config) -> None:
 
 
 def test_an_engine_billed_by_bytes_saves_nothing_by_fewer_files(config: Config) -> None:
-    prices = config.prices.model_copy(update={"tb_scanned": {"trino": 5}})
+    prices = PricesConfig.model_validate(
+        {"book": {"t": {"engine": "trino", "unit": "tb_scanned", "list_price": "5"}}}
+    )
+    prices.know({"trino": "trino"})
     billed = config.model_copy(update={"prices": prices})
     (found,) = proposals(subject(billed, SMALL, readers=(reader(),)))
     assert found.evidence[0].saving_usd_month == 0
 
 
 def test_without_prices_order_follows_points_for_bytes(config: Config) -> None:
-    prices = config.prices.model_copy(update={"core_hour": None, "gb_month": None})
+    prices = PricesConfig(list_prices=False)
     unpriced = config.model_copy(update={"prices": prices})
     (small,) = proposals(subject(unpriced, SMALL, readers=(reader(),)))
     (large,) = proposals(

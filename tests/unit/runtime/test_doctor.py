@@ -11,6 +11,7 @@ import pytest
 from lakehouse_core.domain.errors import StoreUnavailableError
 from lakehouse_core.runtime.doctor import Check, examine
 from lakehouse_core.runtime.rundir import ProcessStatus, RunDir
+from lakehouse_core.store.owner import OwnerStore
 from tests.unit.runtime.machines import fake_java, machine
 from tests.unit.runtime.test_rundir import run_status
 
@@ -24,23 +25,11 @@ if TYPE_CHECKING:
 PORTS = ("STORE", "GATEWAY", "UI")
 
 
-class AnsweringStore:
-    """A store whose owner is there."""
-
-    def __init__(self, config: Config) -> None:
-        del config
-
-    def __enter__(self) -> AnsweringStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def ping(self) -> float:
-        return 1.5
+def answering_store(config: Config) -> OwnerStore:
+    return OwnerStore.open(config.store)
 
 
-def silent_store(config: Config) -> AnsweringStore:
+def silent_store(config: Config) -> OwnerStore:
     raise StoreUnavailableError(f"The owner of the store does not answer at {config.store.port}")
 
 
@@ -59,6 +48,8 @@ def variables(load_demo_config: DemoConfig, tmp_path: Path) -> dict[str, object]
         "LAKEHELM__ENGINES__SPARK__UI_PORT": config.engines["spark"].ui_port,  # type: ignore[union-attr]
         "LAKEHELM__ENGINES__TRINO__PORT": config.engines["trino"].port,  # type: ignore[union-attr]
         "LAKEHELM__GATEWAY__ADMIN_PORT": config.gateway.admin_port,
+        "LAKEHELM__GATEWAY__SQL__PORT": config.gateway.sql.port,
+        "LAKEHELM__GATEWAY__SQL__POSTGRES_PORT": config.gateway.sql.postgres_port,
         "LAKEHELM__UI__PORT": config.ui.port,
     }
 
@@ -143,9 +134,23 @@ def test_while_lakehelm_runs_a_silent_engine_is_a_fault_and_one_left_out_is_not(
         ProcessStatus(name="trino", state="skipped", detail="needs Java 24"),
     )
     RunDir(tmp_path / "home").write(run_status(processes=processes))
-    checks = look(repository, machine(tmp_path, **variables), AnsweringStore)
+    checks = look(repository, machine(tmp_path, **variables), answering_store)
     assert checks["engine-spark"].status == "fail"
     assert checks["engine-trino"].found == "left out: needs Java 24"
     assert checks["engine-trino"].status == "warn"
     assert checks["process-spark"].fix == "Read spark.log"
-    assert checks["store"].found == "answers in 2 ms"
+    assert checks["store"].found.startswith("answers in ")
+    assert checks["backup"].status == "warn"
+    assert "store backup" in str(checks["backup"].fix)
+
+
+def test_a_store_that_was_damaged_is_told_with_what_is_left_of_it(
+    repository: Path, tmp_path: Path, variables: dict[str, object]
+) -> None:
+    file = tmp_path / "home" / "store" / "telemetry.duckdb"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"no database")
+    checks = look(repository, machine(tmp_path, **variables), answering_store)
+    assert checks["store-recovery"].status == "fail"
+    assert "history begins anew" in checks["store-recovery"].found
+    assert "telemetry.duckdb.corrupt-" in checks["store-recovery"].found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakehouse_core.config.routing import EndpointConfig
 from lakehouse_core.domain.errors import PortTakenError
 from lakehouse_core.runtime.plan import port_uses
 from lakehouse_core.runtime.ports import PortUse, holder_of, is_free, listens, require_free
@@ -87,5 +88,29 @@ def test_every_port_of_the_configuration_is_asked_for(demo_config: Config) -> No
         ("engines.spark.ui_port", 0): demo_config.engines["spark"].ui_port,  # type: ignore[union-attr]
         ("engines.trino.port", 0): demo_config.engines["trino"].port,  # type: ignore[union-attr]
         ("gateway.admin_port", 0): demo_config.gateway.admin_port,
+        ("gateway.sql.port", 0): demo_config.gateway.sql.port,
+        ("gateway.sql.postgres_port", 0): demo_config.gateway.sql.postgres_port,
         ("ui.port", 0): demo_config.ui.port,
     }
+
+
+def test_a_port_that_an_endpoint_of_the_router_has_is_asked_for(demo_config: Config) -> None:
+    own, below = EndpointConfig(port=8097), EndpointConfig(path="/etl")
+    routing = demo_config.routing.model_copy(update={"endpoints": {"bi": own, "etl": below}})
+    config = demo_config.model_copy(update={"routing": routing})
+    uses = {use.key: use for use in port_uses(config)}
+    assert uses["routing.endpoints.bi.port"].port == 8097
+    assert uses["routing.endpoints.bi.port"].host == config.gateway.sql.host
+    assert "routing.endpoints.etl.port" not in uses
+
+
+def test_the_engine_that_is_started_gets_its_ports_wherever_it_stands(demo_config: Config) -> None:
+    """Engines that others run may stand before ours in the file."""
+    engines = {
+        f"other-{name}": demo_config.engines[name].model_copy(
+            update={"managed": False, "host": "192.0.2.1"}
+        )
+        for name in ("spark", "trino")
+    } | dict(demo_config.engines)
+    config = demo_config.model_copy(update={"engines": engines})
+    assert {use.key for use in port_uses(config)} == {use.key for use in port_uses(demo_config)}

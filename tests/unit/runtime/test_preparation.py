@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse_core.config import resolve_secret
 from lakehouse_core.domain.errors import ConfigError
-from lakehouse_core.runtime import logs, preflight
+from lakehouse_core.runtime import preflight
 from lakehouse_core.runtime.command import Command
 from lakehouse_core.runtime.demo_lake import DemoLakeError, build_demo_lake
 from lakehouse_core.runtime.preflight import DiskSpaceError, require_disk, select_engines
@@ -119,23 +119,3 @@ def test_progress_that_does_not_move_is_told_once() -> None:
         reporter.progress("Starting", 2, 3)
     reporter.progress("Starting", 3, 3)
     assert said == ["Starting: 67 %", "Starting: 100 %"]
-
-
-def test_a_log_that_grew_too_large_is_emptied_after_a_copy(tmp_path: Path) -> None:
-    log = tmp_path / "p.log"
-    with log.open("ab") as writer:  # as a process that keeps writing
-        writer.write(b"x" * 100)
-        writer.flush()
-        assert logs.bound(log, max_bytes=99)
-        writer.write(b"after")
-    assert log.read_bytes() == b"after"
-    assert (tmp_path / "p.log.1").read_bytes() == b"x" * 100
-    assert not logs.bound(log, max_bytes=99)
-    assert not logs.bound(tmp_path / "none.log")
-
-
-def test_the_tail_of_a_log_survives_bytes_that_are_no_text(tmp_path: Path) -> None:
-    log = tmp_path / "p.log"
-    log.write_bytes(b"\xff\xfe\n" * 5_000 + b"last\n")
-    assert logs.tail(log, 2).endswith("last")
-    assert logs.tail(tmp_path / "none.log") == ""

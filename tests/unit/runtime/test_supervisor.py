@@ -6,16 +6,20 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from lakehouse_core.runtime.command import Command
 from lakehouse_core.runtime.processes import BackOff, ProcessSpec
 from lakehouse_core.runtime.readiness import file_exists
-from lakehouse_core.runtime.supervisor import BringUpError
+from lakehouse_core.runtime.supervisor import ALIVE_SECONDS, MOST_HANGS, BringUpError
 from tests.unit.runtime.supervision import Stage, is_running, shell, wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from lakehouse_core.runtime.rundir import ProcessStatus
+    from lakehouse_core.runtime.supervisor import Supervisor
 
 pytestmark = pytest.mark.timeout(60)
 FOREVER = "exec sleep 600"
@@ -246,3 +250,93 @@ def test_logs_of_earlier_starts_are_kept(stage: Stage, tmp_path: Path) -> None:
     assert texts["p.log.1"] == "start 5\n"
     assert texts["p.log.5"] == "start 1\n"
     assert "p.log.6" not in texts
+
+
+def watched(stage: Stage, tmp_path: Path, **more: object) -> tuple[Supervisor, Path]:
+    """A supervisor of one process that is ready, and the mark whose absence makes it silent."""
+    mark = tmp_path / "answers"
+    mark.touch()
+    spec = shell(FOREVER, alive=file_exists(mark), misses=3, **more)
+    supervisor = stage.supervisor([spec])
+    supervisor.step()
+    wait_for(lambda: (supervisor.step(), stage.state("p"))[1] == "ready", "it is ready")
+    return supervisor, mark
+
+
+def look(stage: Stage, supervisor: Supervisor, times: int = 1) -> ProcessStatus:
+    for _ in range(times):
+        stage.now += ALIVE_SECONDS
+        supervisor.step()
+    return supervisor.statuses()[0]
+
+
+def test_a_process_that_answers_no_more_is_started_again(hand_clock: Stage, tmp_path: Path) -> None:
+    supervisor, mark = watched(hand_clock, tmp_path)
+    try:
+        pid = supervisor.statuses()[0].pid
+        mark.unlink()
+        status = look(hand_clock, supervisor, 2)
+        assert (status.state, status.pid) == ("ready", pid)
+        assert "does not answer: answers is not there" in str(status.detail)
+        status = look(hand_clock, supervisor)
+        assert status.state == "backing_off"
+        assert "did not answer 3 times in a row" in hand_clock.said[-1]
+        assert pid is not None
+        assert not is_running(pid)
+        mark.touch()
+        hand_clock.now += 1.0
+        supervisor.step()
+        wait_for(lambda: (supervisor.step(), hand_clock.state("p"))[1] == "ready", "ready again")
+        assert supervisor.statuses()[0].pid != pid
+    finally:
+        supervisor.stop()
+
+
+def test_a_process_that_is_slow_now_and_then_is_left_alone(
+    hand_clock: Stage, tmp_path: Path
+) -> None:
+    supervisor, mark = watched(hand_clock, tmp_path)
+    try:
+        pid = supervisor.statuses()[0].pid
+        for _ in range(3):
+            mark.unlink()
+            look(hand_clock, supervisor, 2)
+            mark.touch()
+            status = look(hand_clock, supervisor)
+            assert (status.state, status.pid, status.detail) == ("ready", pid, None)
+    finally:
+        supervisor.stop()
+
+
+def test_a_process_that_was_stopped_is_started_again(hand_clock: Stage, tmp_path: Path) -> None:
+    supervisor, _ = watched(hand_clock, tmp_path)
+    try:
+        pid = supervisor.statuses()[0].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED, "it is stopped")
+        assert look(hand_clock, supervisor, 3).state == "backing_off"
+        assert "the process is stopped" in hand_clock.said[-1]
+        assert not is_running(pid)
+    finally:
+        supervisor.stop()
+
+
+def test_one_that_hangs_again_and_again_is_left_alone_for_an_hour(
+    hand_clock: Stage, tmp_path: Path
+) -> None:
+    supervisor, mark = watched(hand_clock, tmp_path)
+    try:
+        mark.unlink()
+        for _ in range(MOST_HANGS):
+            assert look(hand_clock, supervisor, 3).state == "backing_off"
+            hand_clock.now += 60.0
+            supervisor.step()
+            wait_for(lambda: (supervisor.step(), hand_clock.state("p"))[1] == "ready", "ready")
+        status = look(hand_clock, supervisor, 30)
+        assert status.state == "ready"
+        assert "left alone" in str(status.detail)
+        hand_clock.now += 3600.0
+        assert look(hand_clock, supervisor).state == "backing_off"
+    finally:
+        supervisor.stop()

@@ -7,12 +7,15 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
 
+from lakehouse_core.domain.errors import ConfigError, PortTakenError
+from lakehouse_core.runtime.report import PlainReporter
 from lakehouse_core.runtime.rundir import RunDir, processes_of
+from lakehouse_core.runtime.up import UpOptions, run_up
 from tests.factories import free_port, free_port_pair
 from tests.unit.runtime.machines import fake_java
 from tests.unit.runtime.supervision import wait_for
@@ -28,7 +31,10 @@ LAKEHELM = str(Path(sys.executable).with_name("lakehelm"))
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
     """A machine of its own: no Java, empty cache, free ports."""
-    ports = ("GATEWAY__ADMIN_PORT", "UI__PORT", "ENGINES__SPARK__PORT", "ENGINES__SPARK__UI_PORT")
+    ports = (
+        *("GATEWAY__ADMIN_PORT", "GATEWAY__SQL__PORT", "GATEWAY__SQL__POSTGRES_PORT", "UI__PORT"),
+        *("ENGINES__SPARK__PORT", "ENGINES__SPARK__UI_PORT"),
+    )
     return {
         "PATH": "/nonexistent",
         "HOME": str(tmp_path),
@@ -65,6 +71,30 @@ def test_without_java_and_without_a_lake_it_says_what_to_install(
     assert code == 3
     assert "Spark needs Java 17 or 21; no Java was found" in text
     assert "Install a JDK 17 or 21" in text
+
+
+def test_a_demo_lake_of_another_scale_is_not_dropped_without_a_word(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    marker = tmp_path / "home" / "lake" / "BUILT.json"
+    marker.parent.mkdir(parents=True)
+    marker.write_text('{"format": 1, "scale": 0.5, "seed": 42}')
+    said: list[str] = []
+
+    def go(**options: Any) -> None:
+        run_up(UpOptions(**options), environ, PlainReporter(said.append), lambda _: None)
+
+    with pytest.raises(ConfigError, match=r"scale 0\.5 and seed 42; --scale 0\.01 .* --rebuild"):
+        go(scale=0.01)
+    with socket.socket() as server:  # how far it comes is no matter here
+        server.bind(("127.0.0.1", int(environ["LAKEHELM__UI__PORT"])))
+        server.listen()
+        for options in ({}, {"scale": 0.01, "rebuild": True}):
+            with pytest.raises(PortTakenError):
+                go(**options)
+    assert "it is kept" in said[0]
+    assert "its tables are dropped and built anew" in said[1]
+    assert marker.exists()
 
 
 def test_a_taken_port_is_said_before_anything_is_done(

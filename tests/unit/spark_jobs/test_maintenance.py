@@ -12,18 +12,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lakehouse_core.domain.curve import hilbert_index
 from lakehouse_core.domain.maintenance import Kind, Plan, Stage
+from lakehouse_core.domain.table import MIB
 from spark_jobs.maintain import main
 from spark_jobs.maintenance.arrow_files import Bin, Layout, local_path, write_bin
 from spark_jobs.maintenance.arrow_schema import UnfitError, to_arrow
 from spark_jobs.maintenance.compact import shared_out, why_not_arrow
-from spark_jobs.maintenance.curve import hilbert_index
 from spark_jobs.maintenance.expire import choose
+from spark_jobs.maintenance.fence import Fence
+from spark_jobs.maintenance.groups import most_bytes
 from spark_jobs.maintenance.locations import split
-from spark_jobs.maintenance.outcome import conflict_of, first_line, is_no_table, is_unknown_commit
-from spark_jobs.maintenance.plan import Guards, PlanError, parse_plan
+from spark_jobs.maintenance.outcome import (
+    LeaseLostError,
+    conflict_of,
+    first_line,
+    is_catalog_silent,
+    is_no_table,
+    is_unknown_commit,
+)
+from spark_jobs.maintenance.plan import Guards, parse_plan
 from spark_jobs.maintenance.report import ActionReport, Report
 from spark_jobs.maintenance.table import Metadata
+from spark_jobs.plan_file import PlanError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -193,6 +204,13 @@ def test_a_hilbert_curve_visits_every_point_in_steps_of_one(dimensions: int, bit
     assert (np.abs(np.diff(path, axis=1)).sum(axis=0) == 1).all()
 
 
+def test_a_new_file_is_never_much_larger_than_the_target() -> None:
+    """Whatever Iceberg derives from the size above which files are cut up."""
+    assert most_bytes(2**39, {"target-file-size-bytes": str(100 * MIB)}) == 140 * MIB
+    assert most_bytes(120 * MIB, {"target-file-size-bytes": str(100 * MIB)}) == 120 * MIB
+    assert most_bytes(2**39, {}) == 2**39
+
+
 def test_work_is_dealt_out_evenly() -> None:
     bins = [Bin(group=n, sources=(), rows=rows, stem="") for n, rows in enumerate((5, 9, 1, 4, 7))]
     shares = shared_out(bins, 2)
@@ -313,3 +331,60 @@ def test_properties_decide_whether_arrow_may_write() -> None:
         "encryption.key-id": "k",
     }.items():
         assert why_not_arrow(Metadata(document | {"properties": {key: value}})) is not None
+
+
+def fence(file: Path, text: str | None) -> Fence:
+    request = parse_plan(plan_file(lease_file=str(file))).actions[0]
+    if text is not None:
+        file.write_text(text)
+    return Fence(request)
+
+
+def test_a_lease_that_holds_lets_pass_and_without_one_nobody_is_asked(tmp_path: Path) -> None:
+    ends = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
+    told = {"token": 1, "expires_at": ends, "released_at": None}
+    fence(tmp_path / "lease.json", json.dumps(told)).check()
+    Fence(parse_plan(plan_file()).actions[0]).check()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "cannot be read"),
+        ("{", "cannot be read"),
+        ("[]", "cannot be read"),
+        ('{"token": 1}', "cannot be read"),
+        ('{"token": 2, "expires_at": "2100-01-01T00:00:00+00:00", "released_at": null}', "taken"),
+        ('{"token": 1, "expires_at": "2026-01-01T00:00:00+00:00", "released_at": null}', "ended"),
+        ('{"token": 1, "expires_at": "2100-01-01", "released_at": "2026-01-01"}', "ended 2026"),
+    ],
+)
+def test_a_lease_that_does_not_hold_or_cannot_be_read_stops_the_job(
+    tmp_path: Path, text: str | None, said: str
+) -> None:
+    with pytest.raises(LeaseLostError, match=said):
+        fence(tmp_path / "lease.json", text).check()
+
+
+def test_what_a_task_raised_is_told_and_not_that_one_failed() -> None:
+    text = (
+        "An error occurred while calling z:collectAndServe.\n: org.apache.spark.SparkException: "
+        "Job aborted: Task 0 failed: org.apache.spark.api.python.PythonException: Traceback (most "
+        'recent call last):\n  File "worker.py", line 1, in main\n    process()\n'
+        "OSError: [Errno 28] No space left on device\n\n\tat org.apache.spark.Runner.scala"
+    )
+    assert first_line(RuntimeError(text)) == "OSError: [Errno 28] No space left on device"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_silent"),
+    [
+        ("UncheckedSQLException: Failed to get table: [SQLITE_BUSY] The database is locked", True),
+        ("org.apache.iceberg.exceptions.ServiceFailureException: Server error: 503", True),
+        ("java.net.ConnectException: Connection refused", True),
+        ("org.apache.spark.SparkException: Job aborted", False),
+        ("java.lang.OutOfMemoryError: Java heap space", False),
+    ],
+)
+def test_a_catalog_that_does_not_answer_is_told_from_a_failure(text: str, is_silent: bool) -> None:
+    assert is_catalog_silent(RuntimeError(text)) is is_silent

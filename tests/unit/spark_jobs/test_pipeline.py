@@ -10,10 +10,12 @@ from pyspark.sql import types as T  # noqa: N812 the name everybody knows it by
 from lakehouse_core.pipeline.care import GROWING
 from lakehouse_core.pipeline.load import LOADED
 from lakehouse_core.pipeline.state import STATE
+from spark_jobs.attribution import stage as costs
 from spark_jobs.pipeline import bronze, gold, lake, silver, texts
 from spark_jobs.pipeline.commit import CommitConflictError, Commits, conflict_in
 from spark_jobs.pipeline.lake import SchemaChangeError, missing_columns
-from spark_jobs.pipeline.plan import PlanError, parse_plan, read_plan
+from spark_jobs.pipeline.plan import parse_plan, read_plan
+from spark_jobs.plan_file import PlanError
 from spark_jobs.telemetry_pipeline import main
 
 if TYPE_CHECKING:
@@ -121,8 +123,10 @@ def test_a_plan_file_that_is_no_plan_ends_with_exit_code_2(
 def test_both_sides_mean_the_same_tables() -> None:
     ours = {bronze.bronze_name(silver.EVENT), bronze.bronze_name(silver.COMMIT)}
     ours |= {silver.EVENT, silver.COMMIT, texts.SQL_TEXT, texts.TEMPLATE, texts.USAGE}
+    ours |= {bronze.bronze_name(costs.CHARGE), costs.CHARGE, costs.LABEL}
     assert set(GROWING) == ours
-    made = {table.name: table.time for table in (*gold.EVENT_TABLES, *gold.COMMIT_TABLES)}
+    tables = (*gold.EVENT_TABLES, *gold.COMMIT_TABLES, *costs.SUMS)
+    made = {table.name: table.time for table in tables}
     assert {table.name: table.time for table in LOADED} == made
     assert lake.STATE == STATE
 
@@ -138,7 +142,7 @@ def test_what_a_shape_shares_is_answered_once_per_batch() -> None:
             "default_namespace": pa.array([None] * 3, pa.string()),
         }
     )
-    (answer,) = texts._inspection({})(iter([batch]))
+    (answer,) = texts._inspection({}, {})(iter([batch]))
     rows = answer.to_pylist()
     assert [row["sql_text"] for row in rows] == statements
     assert rows[0]["template_id"] == rows[1]["template_id"] != rows[2]["template_id"]

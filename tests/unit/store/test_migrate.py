@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from lakehouse_core import duck
@@ -81,3 +82,45 @@ def test_two_migrations_of_one_number_are_refused(tmp_path: Path) -> None:
     (tmp_path / "0001_b.sql").write_text("SELECT 1")
     with pytest.raises(StoreError, match="0001_a and 0001_b"):
         known_migrations(tmp_path)
+
+
+def test_usage_from_before_goes_to_the_defaults_its_template_ran_under() -> None:
+    steps = known_migrations()
+    before = [step for step in steps if step.name != "0022_defaults"]
+    with duck.connect() as connection:
+        migrate(connection, before)
+        connection.execute("""
+INSERT INTO query_event BY NAME
+SELECT 'e' AS engine_id, row_number() OVER () AS query_id, 'finished' AS status, 2 AS revision,
+  now() AS submitted_at, now() AS collected_at, 'real' AS origin, 'lake' AS default_catalog, *
+FROM (VALUES ('one', 'a'), ('two', 'a'), ('two', 'b'), ('full', 'a'), ('full', 'b'))
+  AS given(template_id, default_namespace);
+INSERT INTO query_template BY NAME
+SELECT *, 'trino' AS dialect, 'select' AS statement_kind, now() AS seen_at
+FROM (VALUES ('one', 'SELECT v FROM t'), ('two', 'SELECT w FROM t'),
+  ('full', 'SELECT v FROM lake.a.t')) AS given(template_id, template);
+INSERT INTO column_usage VALUES ('one', 'lake.a.t', 'v', 'project'),
+  ('two', 'lake.a.t', 'w', 'project'), ('full', 'lake.a.t', 'v', 'project'),
+  ('gone', 'lake.a.t', 'v', 'project');
+INSERT INTO template_table VALUES ('one', 'lake.a.t')""")
+        migrate(connection, steps)
+        found = connection.execute("""
+SELECT template_id, default_namespace, table_name FROM column_usage ORDER BY ALL""").fetchall()
+        assert found == [
+            ("full", "a", "lake.a.t"),
+            ("full", "b", "lake.a.t"),
+            ("gone", "", "lake.a.t"),
+            ("one", "a", "lake.a.t"),
+            ("two", "a", "lake.a.t"),
+        ]
+        tables = connection.execute("""
+SELECT template_id, default_namespace, table_name FROM template_table ORDER BY ALL""").fetchall()
+        assert tables == found
+
+
+def test_a_batch_from_before_has_empty_defaults(store: OwnerStore) -> None:
+    old = pa.table({"template_id": ["t"], "table_name": ["lake.a.t"]})
+    assert store.upsert("template_table", old) == 1
+    assert store.upsert("template_table", old) == 0
+    (row,) = store.read("FROM template_table").to_pylist()
+    assert (row["default_catalog"], row["default_namespace"]) == ("", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,9 +13,10 @@ from lakehouse_core.domain.errors import StoreCorruptError, StoreError
 from lakehouse_core.store.batch import prepare
 from lakehouse_core.store.database import open_file
 from lakehouse_core.store.owner import OwnerStore
+from lakehouse_core.store.recover import damaged_since
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.store.spool import Spool
-from tests.factories import query_event
+from tests.factories import NOW, query_event
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,13 +99,14 @@ def test_a_damaged_log_costs_what_follows_the_damage(
     log = place.path.with_name(f"{place.path.name}.wal")
     with OwnerStore.at(tmp_path_factory.mktemp("live")) as live:
         live_path = live.path
+        before = live_path.with_name(f"{live_path.name}.wal").stat().st_size
         for number in range(40):
             one = query_event(query_id=f"{number:02}")
             live.upsert("query_event", to_arrow("query_event", [one]))
         # As a crash would leave them: the file and its log, which nobody has merged yet.
         shutil.copyfile(live_path, place.path)
         damaged = bytearray(live_path.with_name(f"{live_path.name}.wal").read_bytes())
-    damaged[len(damaged) // 2] ^= 0xFF
+    damaged[(before + len(damaged)) // 2] ^= 0xFF
     log.write_bytes(damaged)
     with OwnerStore.open(place) as store:
         assert store.recovery is not None
@@ -120,3 +123,12 @@ def test_a_file_that_may_not_be_read_is_not_called_corrupt(place: StoreConfig) -
         OwnerStore.open(place)
     assert not isinstance(caught.value, StoreCorruptError)
     assert place.path.is_dir()
+
+
+def test_files_that_were_put_aside_since_a_moment_are_found(place: StoreConfig) -> None:
+    place.path.write_bytes(b"broken")
+    with OwnerStore.open(place, clock=lambda: NOW) as store:
+        assert store.recovery is not None
+        aside = list(store.recovery.quarantined)
+    assert damaged_since(place, NOW) == aside
+    assert damaged_since(place, NOW + timedelta(seconds=1)) == []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from collectors.letters import dead_letter as make_letter
 from collectors.letters import gap_letter
-from lakehouse_core.domain.agent import AgentProgress, AgentRequest
+from lakehouse_core.domain.agent import AgentProgress, AgentRequest, Watermark
 from lakehouse_core.views.agents import list_agents
 from lakehouse_core.views.filters import Filters
 from lakehouse_core.views.freshness import Job
@@ -102,3 +102,19 @@ def test_dead_letters_are_newest_first(store: Shelf) -> None:
         dead_letter(letter_id="new"),
     )
     assert [letter.letter_id for letter in dead_letters(store)] == ["new", "old"]
+
+
+def test_lag_is_since_success_and_the_newest_event_has_an_age_of_its_own(store: Shelf) -> None:
+    run = agent_run(agent="collect:trino", started_at=NOW - timedelta(seconds=30))
+    failed = agent_run(agent="collect:trino", run_id="f", started_at=NOW - AGO, outcome="failed")
+    store.add("agent_run", run, failed)
+    event_at = NOW - timedelta(hours=1)
+    mark = Watermark(source="trino", position="{}", event_at=event_at, updated_at=NOW)
+    store.add("watermark", mark)
+    (view,) = list_agents(store, (TRINO,), HOUR, clock).agents
+    assert view.lag_seconds == 30
+    assert view.newest_event_age_seconds == 3_600
+    (never,) = list_agents(
+        store, (Job(agent="x", every=AGO, feeds="queries"),), HOUR, clock
+    ).agents[:1]
+    assert (never.lag_seconds, never.newest_event_age_seconds) == (None, None)

@@ -11,6 +11,7 @@ from lakehouse_core.cli import main
 from lakehouse_core.config import load_config
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.store.rows import to_arrow
+from tests.commands import command_line, reading
 from tests.factories import snapshot_commit
 from tests.ui.conftest import Place
 
@@ -33,26 +34,12 @@ def place(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterato
 def run(
     place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
-    for name, value in place.environ.items():
-        monkeypatch.setenv(name, value)
-
-    def command(*args: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(args)
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return command
+    return command_line(place.environ, monkeypatch, capsys)
 
 
 @pytest.fixture
 def read(run: Callable[..., tuple[int, str, str]]) -> Callable[..., Any]:
-    def command(*args: str) -> Any:
-        code, out, err = run(*args, "--json")
-        assert code == 0, err
-        return json.loads(out)
-
-    return command
+    return reading(run)
 
 
 def test_engines_have_both_states_and_their_service(read: Callable[..., Any]) -> None:
@@ -136,6 +123,7 @@ def test_agents_tell_circuit_lag_and_what_is_due(read: Callable[..., Any]) -> No
     rows = {row["agent"]: row for row in read("agents")}
     assert rows["collect:trino"]["circuit"] == "closed"
     assert rows["collect:trino"]["lag_seconds"] > 0
+    assert rows["collect:trino"]["newest_event_age_seconds"] > 0
     assert rows["collect:duckdb"]["dead_letters"] == 2
     assert rows["health"]["next_run"].endswith("Z")
     assert read("agents", "list") is not None
@@ -236,3 +224,14 @@ def test_streams_shows_what_flink_jobs_committed(read: Callable[..., Any], place
     (row,) = read("streams", "--window", "1h", "--table", "events")
     assert (row["commits"], row["median_gap_ms"], row["committed_checkpoint"]) == (3, 10_000, 90)
     assert (row["job_name"], row["slot_seconds"]) == (None, None)
+
+
+def test_a_statement_of_the_gateway_is_traced(
+    read: Callable[..., Any], run: Callable[..., tuple[int, str, str]]
+) -> None:
+    seen = read("route", "trace", "gw-read-0")
+    assert seen["routed"]["engine_id"] == "duckdb"
+    assert [step["stage"] for step in seen["steps"]] == ["rule", "fallback", "strategy"]
+    code, _, err = run("route", "trace", "nobody")
+    assert code == 1
+    assert "'nobody' is recorded" in err

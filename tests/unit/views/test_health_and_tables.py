@@ -11,6 +11,7 @@ from lakehouse_core.domain.query import EngineId, TemplateId
 from lakehouse_core.domain.table import HISTOGRAM_BOUNDS
 from lakehouse_core.views.filters import Filters
 from lakehouse_core.views.health import count_states, list_health, show_health, state_changes
+from lakehouse_core.views.names import resolve_table
 from lakehouse_core.views.tables import (
     column_usage,
     commits,
@@ -202,3 +203,9 @@ def test_column_usage_is_weighted_by_queries_of_the_window(store: Shelf) -> None
     assert column_usage(store, EVENTS, DAY, clock, limit=0).num_rows == 0
     seen = readers(store, EVENTS, DAY, clock)
     assert [(r.engine_id, r.queries, r.users) for r in seen] == [("duckdb", 2, 2), ("trino", 1, 1)]
+
+
+def test_a_table_of_another_namespace_is_suggested_by_its_name(store: Shelf) -> None:
+    store.add("lake_table", lake_table(table_id="lake.tpch.lineitem"))
+    with pytest.raises(NotFoundError, match=r"not known\. Did you mean lake\.tpch\.lineitem\?"):
+        resolve_table(store, "lake.demo.lineitem")

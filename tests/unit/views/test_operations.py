@@ -83,8 +83,9 @@ def test_jobs_follow_the_configuration_and_leave_out_what_is_switched_off(
 ) -> None:
     assert [job.agent for job in jobs(demo_config)] == [
         *("collect:trino", "collect:spark", "collect:duckdb", "collect:iceberg"),
-        *("probe", "health", "rollup", "retention", "pipeline"),
-        *("recommend", "maintain", "savings"),
+        *("probe", "health", "rollup", "retention", "backup", "finops", "costs", "route"),
+        *("learn", "budgets", "pipeline"),
+        *("recommend", "maintain", "savings", "layout"),
     ]
     without = load_demo_config(tmp_path / "other", LAKEHELM__ENGINES__TRINO__ENABLED="false")
     assert "collect:trino" not in [job.agent for job in jobs(without)]

@@ -126,6 +126,50 @@ def test_detail_has_template_and_columns_by_role(store: Shelf) -> None:
     ]
 
 
+def test_detail_is_of_the_schema_the_query_ran_under(store: Shelf) -> None:
+    event = {**ago(1), "template_id": TemplateId("t1"), "default_catalog": "lake"}
+    for schema in ("a", "b"):
+        store.add("query_event", query_event(**event, query_id=schema, default_namespace=schema))
+        under = {"template_id": "t1", "default_catalog": "lake", "default_namespace": schema}
+        store.add_rows("template_table", under | {"table_name": f"lake.{schema}.t"})
+        store.add_rows(
+            "column_usage",
+            under | {"table_name": f"lake.{schema}.t", "column_name": schema, "role": "project"},
+        )
+    seen = show_query(store, "duckdb", "b")
+    assert seen.tables == ("lake.b.t",)
+    assert [one.column_name for one in seen.columns] == ["b"]
+
+
+def test_detail_names_tables_without_columns_and_columns_without_tables(store: Shelf) -> None:
+    store.add("query_event", query_event(**ago(1), query_id="q", template_id=TemplateId("t1")))
+    store.add_rows("template_table", {"template_id": "t1", "table_name": "lake.demo.t"})
+    use = {"template_id": "t1", "role": "project"}
+    store.add_rows(
+        "column_usage",
+        use | {"table_name": "", "column_name": "open"},
+        use | {"table_name": "", "column_name": "found_later"},
+        use | {"table_name": "lake.demo.t", "column_name": "found_later"},
+    )
+    seen = show_query(store, "duckdb", "q")
+    assert seen.tables == ("lake.demo.t",)
+    assert [one.column_name for one in seen.columns] == ["found_later"]
+    assert [one.column_name for one in seen.unresolved] == ["open"]
+
+
+def test_detail_tells_what_the_engine_logged_itself(store: Shelf) -> None:
+    store.add("query_event", query_event(**ago(1), query_id="q"))
+    logged = {"engine_id": "duckdb", "query_id": "q", "table_name": "lake.demo.t"}
+    for column, access in (("", "read"), ("a", "read"), ("a", "write")):
+        more = {"column_name": column, "access": access, "accessed_at": NOW}
+        store.add_rows("query_access", logged | more)
+    seen = show_query(store, "duckdb", "q").accessed
+    assert [(a.column_name, a.access) for a in seen] == [
+        (None, ("read",)),
+        ("a", ("read", "write")),
+    ]
+
+
 def test_same_query_id_on_two_engines_is_two_queries(store: Shelf) -> None:
     store.add(
         "query_event",
@@ -149,25 +193,36 @@ def test_running_is_what_has_not_ended_within_a_day(store: Shelf) -> None:
     assert running_now(store, Filters(engine="trino"), clock) == ()
 
 
-def test_pages_found_by_their_place_hold_every_query_once(store: Shelf) -> None:
+@pytest.mark.parametrize(("window", "minutes"), [("1h", 1), ("30d", 1), ("30d", 2_000)])
+def test_pages_found_by_their_place_hold_every_query_once(
+    store: Shelf, window: str, minutes: int
+) -> None:
     events = [
-        query_event(**ago(n // 4), query_id=f"q{n % 3}-{n:02d}", engine_id=EngineId(engine))
-        for n in range(4, 30)
+        query_event(
+            **ago(n // 4 * minutes), query_id=f"q{n % 3}-{n:02d}", engine_id=EngineId(engine)
+        )
+        for n in range(4, 60)
         for engine in ("trino", "spark")
     ]
     store.add("query_event", *events)
+    filters = Filters(window=window)
+    whole = list_queries(store, filters, clock, limit=1_000)
+    wanted = sorted(events, key=lambda one: (one.engine_id, one.query_id))
+    wanted.sort(key=lambda one: one.submitted_at, reverse=True)
+    rows = [(row.engine_id, row.query_id) for row in whole.rows]
+    assert rows == [(one.engine_id, one.query_id) for one in wanted]
+    assert whole.total == len(events)
     seen: list[tuple[str, str]] = []
     place = None
     while True:
-        page = list_queries(store, HOUR, clock, limit=7, behind=place)
+        page = list_queries(store, filters, clock, limit=7, behind=place)
         if not page.rows:
             break
         seen += [(row.engine_id, row.query_id) for row in page.rows]
         place = page.end
-    whole = list_queries(store, HOUR, clock, limit=100)
-    assert seen == [(row.engine_id, row.query_id) for row in whole.rows]
-    assert len(set(seen)) == len(events)
-    assert whole.total == len(events)
+    assert seen == rows
+    skipped = list_queries(store, filters, clock, limit=7, offset=50).rows
+    assert [(row.engine_id, row.query_id) for row in skipped] == rows[50:57]
 
 
 def test_a_template_filters_its_queries(store: Shelf) -> None:

@@ -7,24 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse_core.cli import main
+from agents import trials
+from lakehouse_core.domain.clock import utc_now
+from tests.commands import Home, command_line, reading
 from tests.ui.conftest import Place
+from tests.unit.views.past import cost, ran
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from lakehouse_core.store.owner import OwnerStore
 
 pytestmark = pytest.mark.duckdb  # the store is served over Quack
-
-
-class Home:
-    """A place whose owner the test can reach."""
-
-    def __init__(self, place: Place, owner: OwnerStore) -> None:
-        self.place = place
-        self.owner = owner
 
 
 @pytest.fixture(scope="module")
@@ -38,26 +32,12 @@ def home(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterator
 def run(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
-    for name, value in home.place.environ.items():
-        monkeypatch.setenv(name, value)
-
-    def command(*args: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(args)
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return command
+    return command_line(home.place.environ, monkeypatch, capsys)
 
 
 @pytest.fixture
 def read(run: Callable[..., tuple[int, str, str]]) -> Callable[..., Any]:
-    def command(*args: str) -> Any:
-        code, out, err = run(*args, "--json")
-        assert code == 0, err
-        return json.loads(out)
-
-    return command
+    return reading(run)
 
 
 def proposal(read: Callable[..., Any], kind: str) -> dict[str, Any]:
@@ -137,12 +117,24 @@ def test_an_expiry_wants_its_table_typed(
     run: Callable[..., tuple[int, str, str]], read: Callable[..., Any]
 ) -> None:
     row = proposal(read, "expire_snapshots")
-    code, _, err = run("recommend", "approve", row["action_id"], "--as", "ana")
+    seen = ("--plan-hash", row["plan_hash"])
+    code, _, err = run("recommend", "approve", row["action_id"], "--as", "ana", *seen)
     assert code == 1
     assert row["table_id"] in err
     typed = ("--confirm", row["table_id"])
-    done = read("recommend", "approve", row["action_id"], "--as", "ana", *typed)
+    done = read("recommend", "approve", row["action_id"], "--as", "ana", *seen, *typed)
     assert done["action"]["state"] == "approved"
+
+
+def test_what_deletes_files_is_approved_by_the_hash_that_was_seen(
+    run: Callable[..., tuple[int, str, str]], read: Callable[..., Any]
+) -> None:
+    row = proposal(read, "expire_snapshots")
+    typed = ("--confirm", row["table_id"])
+    code, _, err = run("recommend", "approve", row["action_id"], "--as", "ana", *typed)
+    assert code == 2
+    assert f"--plan-hash {row['plan_hash']}" in err
+    assert read("recommend", "show", row["action_id"])["state"] == "proposed"
 
 
 def test_rejecting_and_snoozing(
@@ -185,6 +177,16 @@ def test_what_is_not_cured_is_told_beside_the_list(
     assert "lake.demo.skewed" in out
 
 
+def test_json_has_what_is_not_cured_with_the_reason(read: Callable[..., Any]) -> None:
+    rows = [row for row in read("recommend", "list") if row["state"] == "no_cure"]
+    (skewed,) = (row for row in rows if row["table_id"] == "lake.demo.skewed")
+    assert (skewed["action_id"], skewed["kind"], skewed["rule"]) == (None, None, "skew")
+    assert "finer partition" in skewed["explanation"]
+    assert not read("recommend", "list", "--table", "lake.demo.events", "--kind", "sort")
+    others = read("recommend", "list", "--state", "rejected")
+    assert all(row["state"] != "no_cure" for row in others)
+
+
 def test_the_audit_chain_verifies_until_a_row_is_touched(
     run: Callable[..., tuple[int, str, str]], read: Callable[..., Any], home: Home
 ) -> None:
@@ -202,3 +204,27 @@ def test_the_audit_chain_verifies_until_a_row_is_touched(
         assert "Row 2 was changed" in err
     finally:
         home.owner.transact("audit", [f"UPDATE audit SET actor = '{before}' WHERE seq = 2"])  # noqa: S608 a name of ours
+
+
+def test_a_template_that_is_cheaper_elsewhere_is_listed_and_approved_like_the_others(
+    home: Home, read: Callable[..., Any], run: Callable[..., tuple[int, str, str]]
+) -> None:
+    now = utc_now()
+    for engine, seconds in (("trino", 2.0), ("duckdb", 1.0)):
+        ran(home.owner, "moving", engine, [seconds, seconds * 1.1] * 8, until=now)
+    cost(home.owner, {("moving", "trino"): "0.4", ("moving", "duckdb"): "0.1"}, until=now)
+    trials.propose(home.owner, utc_now)
+    rows = read("recommend", "list", "--kind", "route")
+    (found,) = [row for row in rows if row["template_id"] == "moving"]
+    assert (found["from_engine"], found["to_engine"]) == ("trino", "duckdb")
+    assert float(found["gain_usd_month"]) > 0
+    shown = read("recommend", "show", found["action_id"])
+    assert shown["evidence"]["before"]["trino"]["runs"] == 16
+    answer = read("recommend", "approve", found["action_id"], "--as", "ana")
+    assert (answer["action"]["state"], answer["action"]["share"]) == ("trial", 10)
+    code, _, err = run("recommend", "approve", found["action_id"], "--as", "ana")
+    assert code == 1
+    assert "It is trial" in err
+    ended = read("maintain", "cancel", found["action_id"], "--as", "ana")
+    assert (ended["action"]["state"], ended["action"]["share"]) == ("cancelled", 0)
+    assert read("audit", "verify")["is_intact"]

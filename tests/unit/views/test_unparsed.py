@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from collectors.understanding import Observed, Understanding
+from lakehouse_core.domain.query import TemplateId
 from lakehouse_core.views.filters import Filters
 from lakehouse_core.views.unparsed import list_unparsed
 from tests.factories import NOW, query_event
@@ -78,3 +79,13 @@ def test_a_row_from_before_reasons_were_classed_is_shown_as_such(store: Shelf) -
 def test_an_empty_store_has_no_share(store: Shelf) -> None:
     found = list_unparsed(store, HOUR, clock)
     assert (found.unparsed, found.ratio, found.reasons) == (0, None, ())
+
+
+def test_columns_of_no_known_table_are_counted_with_their_queries(store: Shelf) -> None:
+    for number in range(3):
+        store.add("query_event", query_event(query_id=f"u{number}", template_id=TemplateId("t1")))
+    use = {"template_id": "t1", "role": "project"}
+    for table, column in (("", "open"), ("", "late"), ("lake.demo.t", "late")):
+        store.add_rows("column_usage", use | {"table_name": table, "column_name": column})
+    found = list_unparsed(store, Filters(window="24h"), clock).unresolved
+    assert [(one.column_name, one.templates, one.queries) for one in found] == [("open", 1, 3)]

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from agents.template_days import TemplateDays
+from collectors.understanding import Observed, Understanding
 from lakehouse_core import duck
 from lakehouse_core.domain.agent import Watermark
 from lakehouse_core.domain.errors import FilterError
@@ -111,6 +113,48 @@ def process(store: OwnerStore) -> None:
     at = CUT + timedelta(minutes=3)
     mark = Watermark(source="pipeline", position="{}", event_at=at, updated_at=at)
     store.upsert("watermark", to_arrow("watermark", [mark]))
+
+
+def test_days_summed_up_say_what_their_hours_say(store: OwnerStore) -> None:
+    filters = WorkloadFilters(window="2026-11-14T07:00/2026-11-16T12:00")
+    live = list_workloads(store, filters, lambda: NOW)
+    process(store)
+    days = TemplateDays(store, lambda: NOW)
+    assert days.run_once() == 2
+    assert days.run_once() == 0
+    summed = list_workloads(store, filters, lambda: NOW)
+    assert (summed.rows, summed.total) == (live.rows, live.total)
+    span = (summed.coverage.days_from, summed.coverage.days_until)
+    assert span == (datetime(2026, 11, 15, tzinfo=UTC), CUT)
+    # It is the days that are read: an hour inside them may go, one before them may not.
+    store.transact("template_hour", ["DELETE FROM template_hour WHERE hour_at >= '2026-11-15'"])
+    runs = [row.runs for row in list_workloads(store, filters, lambda: NOW).rows]
+    assert runs == [row.runs for row in live.rows]
+    store.transact("template_hour", ["DELETE FROM template_hour"])
+    fewer = [row.runs for row in list_workloads(store, filters, lambda: NOW).rows]
+    assert sum(fewer) < sum(runs)
+
+
+def test_days_are_not_read_while_a_later_load_is_not_summed_up(store: OwnerStore) -> None:
+    filters = WorkloadFilters(window=WINDOW)
+    process(store)
+    days = TemplateDays(store, lambda: NOW)
+    days.run_once()
+    before = list_workloads(store, filters, lambda: NOW)
+    late = store.read("SELECT * FROM template_hour ORDER BY hour_at, template_id LIMIT 1")
+    more = pa.array([late.column("runs")[0].as_py() + 5], pa.int64())
+    late = late.set_column(late.schema.get_field_index("runs"), "runs", more)
+    store.upsert("template_hour", late)
+    later = CUT + timedelta(minutes=9)
+    mark = Watermark(source="pipeline", position="{}", event_at=later, updated_at=later)
+    store.upsert("watermark", to_arrow("watermark", [mark]))
+    seen = [list_workloads(store, filters, lambda: NOW)]
+    assert days.run_once() == 1
+    seen.append(list_workloads(store, filters, lambda: NOW))
+    for page in seen:
+        assert sum(row.runs for row in page.rows) == sum(row.runs for row in before.rows) + 5
+    assert seen[0].coverage.days_from == seen[0].coverage.days_until
+    assert seen[1].coverage.days_from < seen[1].coverage.days_until
 
 
 @pytest.mark.parametrize(
@@ -225,3 +269,21 @@ def test_windows_are_widened_to_whole_hours_and_days(store: OwnerStore) -> None:
     assert by_hours(window, processed).start == NOW - timedelta(hours=2)
     assert by_days(window, processed).start == NOW.replace(hour=0)
     assert by_hours(window, processed).live_from == NOW - timedelta(hours=2)
+
+
+def test_live_use_of_one_text_under_two_schemas_is_use_of_two_tables(tmp_path: Path) -> None:
+    texts = [("a", "SELECT count(*) FROM t")] * 3 + [("b", "SELECT count(*) FROM t")]
+    texts.append(("b", "SELECT v FROM t"))
+    observed = [
+        Observed(query_event(sql_text=text, dialect="trino", user_name="ana"), "lake", (schema,))
+        for schema, text in texts
+    ]
+    with OwnerStore.at(tmp_path) as store:
+        for name, rows in Understanding().rows(observed).items():
+            store.upsert(name, rows)
+        for user in (None, "ana"):
+            filters = UsageFilters(window=WINDOW, user=user)
+            a = table_usage(store, "lake.a.t", filters, lambda: NOW)
+            b = table_usage(store, "lake.b.t", filters, lambda: NOW)
+            assert (a.runs, [cell.column_name for cell in a.cells]) == (3, [])
+            assert (b.runs, [cell.column_name for cell in b.cells]) == (2, ["v"])

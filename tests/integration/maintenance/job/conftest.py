@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse_core.pipeline.job import job_conf
-from lakehouse_core.runtime.spark import spark_environment
 from tests.integration.maintenance.job.lakes import Lake
+from tests.integration.sessions import spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,22 +28,8 @@ def spark(
     lake_config: Config, machine: Machine, spark_java: Java, artifacts: list[Path]
 ) -> Iterator[SparkSession]:
     del artifacts
-    from spark_jobs.maintenance.plan import RunPlan  # noqa: PLC0415 needs pyspark
-    from spark_jobs.pipeline.session import open_session  # noqa: PLC0415 as above
-
-    (lake_config.home / "run" / "spark-tmp").mkdir(parents=True, exist_ok=True)
-    conf = job_conf(lake_config, machine, rows=0)
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in spark_environment(spark_java).items():
-            patch.setenv(name, value)
-        # A Connect client of an earlier test would turn every function into one of Connect.
-        patch.delenv("SPARK_CONNECT_MODE_ENABLED", raising=False)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PySpark's own
-            plan = RunPlan(run_id="tests", catalog="lake", actions=(), conf=conf)
-            session = open_session(plan, "lakehelm-maintenance")
+    with spark_session(lake_config, machine, spark_java) as session:
         yield session
-        session.stop()
 
 
 @pytest.fixture

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import resource
 import time
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lakehouse_core.domain.maintenance import Kind
-from tests.integration.maintenance.job.lakes import FEW, Lake, ok, stage
+from tests.integration.maintenance.job.lakes import FEW, MERGE_ON_READ, Lake, ok, stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from lakehouse_core.domain.table import TableName
 
 pytestmark = [
     pytest.mark.spark,
@@ -107,8 +115,6 @@ def test_a_run_that_died_before_its_commit_is_simply_run_again(lake: Lake) -> No
 
 def with_other_rows(layout: Any, work: Any, attempt: int) -> Any:
     """The first file twice and the last not at all: as many rows, but not the same."""
-    from dataclasses import replace  # noqa: PLC0415 runs in a Spark task
-
     from spark_jobs.maintenance.arrow_files import write_bin  # noqa: PLC0415 as above
 
     return write_bin(layout, replace(work, sources=(*work.sources[:-1], work.sources[0])), attempt)
@@ -229,3 +235,168 @@ def test_names_are_data(lake: Lake, name: str) -> None:
     ok(lake.run(lake.request(table, Kind.EXPIRE_SNAPSHOTS, expiry)))
     assert lake.rows(table) == rows
     lake.assert_whole(table)
+
+
+def lease(file: Path, *, token: int = 7, seconds: float = 60, is_released: bool = False) -> str:
+    """A lease as the agents tell it; `lake.request` works under token 7."""
+    now = datetime.now(UTC)
+    document = {
+        "token": token,
+        "expires_at": (now + timedelta(seconds=seconds)).isoformat(),
+        "released_at": now.isoformat() if is_released else None,
+    }
+    file.write_text(json.dumps(document))
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    "meanwhile", [{"token": 8}, {"seconds": -1}, {"is_released": True}], ids=str
+)
+def test_a_lease_lost_while_files_were_written_commits_nothing(
+    lake: Lake, tmp_path: Path, meanwhile: dict[str, Any]
+) -> None:
+    from spark_jobs.maintenance.arrow_files import write_bin  # noqa: PLC0415 needs pyspark
+
+    table = lake.events(3)
+    rows, snapshots, files = lake.rows(table), lake.snapshots(table), data_files(lake, table)
+    told = tmp_path / "lease.json"
+    document = Path(lease(tmp_path / "other.json", **meanwhile)).read_text()
+    request = lake.request(table, Kind.COMPACT, [stage("compact_files", options=FEW)])
+    request = replace(request, lease_file=lease(told))
+    place = str(told)
+
+    def paused(layout: Any, work: Any, attempt: int) -> Any:
+        Path(place).write_text(document)
+        return write_bin(layout, work, attempt)
+
+    report = lake.run(request, tools(write=paused))
+
+    assert report.outcome == "lost", report.error
+    assert "lease" in str(report.error)
+    assert (lake.rows(table), lake.snapshots(table)) == (rows, snapshots)
+    assert data_files(lake, table) == files  # what was written is tidied up
+    lease(told)
+    ok(lake.run(request))
+    assert lake.rows(table) == rows
+
+
+@pytest.mark.parametrize("procedure", ["rewrite_data_files", "rewrite_manifests", "expire"])
+def test_without_a_lease_no_procedure_is_begun(lake: Lake, tmp_path: Path, procedure: str) -> None:
+    table = lake.events(3)
+    snapshots = lake.snapshots(table)
+    steps = {
+        "rewrite_data_files": (Kind.SORT, stage("rewrite_data_files", strategy="sort",
+                                                sort_order="`id`", options=FEW)),
+        "rewrite_manifests": (Kind.REWRITE_MANIFESTS, stage("rewrite_manifests")),
+        "expire": (Kind.EXPIRE_SNAPSHOTS,
+                   stage("expire_snapshots", older_than="2100-01-01T00:00:00+00:00")),
+    }  # fmt: skip
+    kind, step = steps[procedure]
+    request = replace(
+        lake.request(table, kind, [step]), lease_file=lease(tmp_path / "lease.json", token=9)
+    )
+
+    report = lake.run(request)
+
+    assert report.outcome == "lost"
+    assert "token 9 is in force, this job has 7" in str(report.error)
+    assert lake.snapshots(table) == snapshots
+
+
+class LosesItsLease:
+    """Lets pass until the commit is near; as the job's `Stop` is asked."""
+
+    def __init__(self, checks: int) -> None:
+        self.left = checks
+
+    def check(self) -> None:
+        from spark_jobs.maintenance.outcome import LeaseLostError  # noqa: PLC0415 needs pyspark
+
+        self.left -= 1
+        if self.left < 0:
+            raise LeaseLostError("taken over")
+
+
+@pytest.mark.parametrize("procedure", ["rewrite_manifests", "rewrite_position_delete_files"])
+def test_a_lease_lost_right_before_the_commit_of_iceberg_s_own_actions(
+    lake: Lake, procedure: str
+) -> None:
+    from spark_jobs.maintenance.outcome import LeaseLostError  # noqa: PLC0415 needs pyspark
+    from spark_jobs.maintenance.runner import STAGES  # noqa: PLC0415 as above
+    from spark_jobs.maintenance.work import Work  # noqa: PLC0415 as above
+
+    whole = {**MERGE_ON_READ, "write.delete.granularity": "partition"}
+    table = lake.events(3, **whole)
+    for wanted in (1, 2, 23):
+        lake.sql(f"DELETE FROM {{t}} WHERE id = {wanted}", table)  # noqa: S608 our own number
+    step = stage(procedure, options={"rewrite-all": "true"})
+    request = lake.request(table, Kind.REWRITE_MANIFESTS, [step])
+    before = (lake.rows(table), lake.snapshots(table), all_files(lake, table))
+    stop: Any = LosesItsLease(checks=2)  # when the stage is tried, and when Iceberg begins
+    work = Work(lake.spark, lake.open(table), request, stop, tools())
+
+    with pytest.raises(LeaseLostError):
+        STAGES[procedure](work, step)
+
+    assert stop.left == -1
+    assert (lake.rows(table), lake.snapshots(table), all_files(lake, table)) == before
+    lake.assert_whole(table)
+
+
+def all_files(lake: Lake, table: TableName) -> set[Path]:
+    from spark_jobs.maintenance.arrow_files import local_path  # noqa: PLC0415 needs pyspark
+
+    folder = Path(str(local_path(lake.open(table).metadata().location)))
+    return {one for one in folder.rglob("*") if one.is_file() and not one.name.startswith(".")}
+
+
+def data_files(lake: Lake, table: TableName) -> set[Path]:
+    from spark_jobs.maintenance.arrow_files import local_path  # noqa: PLC0415 needs pyspark
+
+    folder = Path(str(local_path(lake.open(table).metadata().location))) / "data"
+    return set(folder.rglob("*.parquet"))
+
+
+def in_a_full_task(layout: Any, work: Any, attempt: int) -> Any:
+    """The disk of a task has no room for what it writes."""
+    import resource  # noqa: PLC0415 runs in a Spark task
+
+    from spark_jobs.maintenance.arrow_files import write_bin  # noqa: PLC0415 as above
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        return write_bin(layout, work, attempt)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@contextmanager
+def no_room(lake: Lake, most: int) -> Iterator[None]:
+    """The kernel lets Java write no file beyond so many bytes, as a full disk does."""
+    pid = lake.open(lake.table()).jvm.java.lang.ProcessHandle.current().pid()
+    # Python's daemon is started by Java once and keeps its limits: not while they are these.
+    lake.spark.sparkContext.parallelize([1], 1).map(abs).collect()
+    limits = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, limits[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize("where", ["task", "metadata"])
+def test_a_full_disk_leaves_the_table_as_it_was_and_is_got_over(lake: Lake, where: str) -> None:
+    table = lake.events(3)
+    rows, snapshots, files = lake.rows(table), lake.snapshots(table), data_files(lake, table)
+    given = tools(write=in_a_full_task) if where == "task" else tools()
+    with contextlib.nullcontext() if where == "task" else no_room(lake, 1_000):
+        report = lake.compact(table, given)
+
+    assert report.outcome == "failed", report.error
+    assert "arge" in str(report.error)  # File too large
+    assert (lake.rows(table), lake.snapshots(table)) == (rows, snapshots)
+    lake.assert_whole(table)
+    assert data_files(lake, table) >= files
+    ok(lake.compact(table))
+    assert lake.rows(table) == rows

@@ -16,13 +16,13 @@ import pytest
 import zstandard
 
 from collectors.spark.lines import decode, event_name
-from collectors.spark.mapping import to_observed
+from collectors.spark.mapping import session_url, to_observed
+from collectors.spark.queries import TrackedQuery
 from collectors.spark.tracker import Tracker
 from lakehouse_core.domain.query import EngineId, QueryEvent, QueryStatus
 from tests.factories import NOW
 
 if TYPE_CHECKING:
-    from collectors.spark.queries import TrackedQuery
     from collectors.understanding import Observed
 
 LOG = Path(__file__).parents[3] / "integration" / "fixtures" / "spark"
@@ -272,3 +272,15 @@ def test_a_secret_neither_stays_in_the_position_nor_in_the_message() -> None:
     event = observe(query, tracker).event
     assert "c4n4ry" not in (event.error_message or "")
     assert "c4n4ry" not in (event.sql_text or "")
+
+
+def test_a_query_of_a_server_we_manage_links_to_its_session(
+    events: list[tuple[str, dict[str, Any]]],
+) -> None:
+    tracker = Tracker(2_000)
+    follow(tracker, events[: len(events) // 2])
+    query = next(one for one in tracker.queries.values() if one.session)
+    url = session_url("http://127.0.0.1:4040", query)
+    assert url == f"http://127.0.0.1:4040/connect/session/?id={query.session}"
+    assert session_url(None, query) is None
+    assert session_url("http://127.0.0.1:4040", TrackedQuery("k", 1, is_operation=False)) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ from hypothesis import strategies as st
 from collectors.trino.excerpt import excerpt
 from collectors.trino.listener import ListenerSettings, TrinoIntake
 from collectors.trino.mapping import to_observed
-from collectors.understanding import Understanding
+from collectors.understanding import Observed, Understanding
 from lakehouse_core.domain.query import EngineId
 from lakehouse_core.gateway.intake import Delivery, Mapped
-from tests.factories import NOW
+from tests.factories import NOW, query_event
 
 FIXTURES = Path(__file__).parents[3] / "integration" / "fixtures" / "trino"
 URL = "http://trino.example:8080"
@@ -265,3 +266,26 @@ def test_no_events_are_no_rows() -> None:
     mapped = map_bodies(b"[]")
     assert mapped.verdicts[0].accepted == 0
     assert not mapped.rows
+
+
+@pytest.mark.parametrize("odd", [["1"], {"id": 1}, "6035141648385637645", True, 2**63, 1.5])
+def test_a_snapshot_id_that_is_none_is_left_out_as_pull_does(odd: Any) -> None:
+    event = next(one for one in completed() if one["ioMetadata"]["inputs"])
+    event["ioMetadata"]["inputs"][0]["connectorInfo"] = {"snapshotId": odd}
+    (row,) = events_of(map_bodies(to_body(event)))
+    assert row["snapshot_ids"] == []
+
+
+def test_literals_are_dated_by_submission_as_pull_dates_them() -> None:
+    old = next(one for one in completed() if one["ioMetadata"]["inputs"])
+    old["metadata"]["query"] = "SELECT 1 FROM lake.demo.t WHERE a = 5"
+    old["createTime"] = "2026-11-02T23:59:59.123Z"
+    observed = Observed(
+        query_event(
+            dialect="trino",
+            sql_text=old["metadata"]["query"],
+            submitted_at=datetime(2026, 11, 2, 23, 59, 59, tzinfo=UTC),
+        )
+    )
+    pulled = Understanding().rows([observed])["column_literal"]
+    assert map_bodies(to_body(old)).rows["column_literal"].equals(pulled)

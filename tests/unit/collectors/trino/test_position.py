@@ -39,6 +39,13 @@ def test_queries_that_came_and_went_are_a_gap() -> None:
     assert gap.missing == 5
 
 
+def test_a_gap_over_midnight_is_told_with_both_days() -> None:
+    gap = after(1, 2, 3).gap([query_id(n, day="20261117") for n in (7, 8)])
+    assert gap is not None
+    assert gap.missing == 7
+    assert "before number 7 of 20261117, and any after number 3 of 20261116" in gap.reason
+
+
 @pytest.mark.parametrize(
     "listed",
     [
@@ -49,7 +56,10 @@ def test_queries_that_came_and_went_are_a_gap() -> None:
         [],
         # After a restart numbers start anew.
         [query_id(7, coordinator="bbbbb")],
-        [query_id(7, day="20261117")],
+        # Numbers start anew each day: nothing is missing before the first.
+        [query_id(n, day="20261117") for n in (0, 1)],
+        [query_id(2), query_id(7, day="20261117")],
+        [query_id(7, day="20261115")],
         ["odd-id"],
     ],
 )

@@ -1,0 +1,121 @@
+"""The price book: which prices count for an engine, at any moment. Pure.
+
+Of the prices that fit an engine the most particular count: those of the engine itself, else those
+of its type, else those for all; at each step the configuration's before public list prices. An
+engine may have several units at that step (nodes and bytes); each is a charge of its own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from lakehouse_core.domain.cost import Price
+
+ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
+COMPUTE_UNITS = frozenset(
+    {"cluster_hour", "node_hour", "core_hour", "tb_scanned", "credit", "slot_hour"}
+)
+DEFAULT_EDITION = "standard"
+DEFAULT_CLASS = "standard"
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A time in which the same prices count."""
+
+    start: datetime
+    end: datetime
+    prices: tuple[Price, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceBook:
+    """Prices with their validity.
+
+    Attributes:
+        prices: all that is known, also of the past.
+        engine_types: engine → its type.
+        editions: engine → edition its credits are priced by.
+        storage_classes: catalog → class of its files.
+        currency: of what is not priced at all.
+    """
+
+    prices: tuple[Price, ...]
+    engine_types: Mapping[str, str]
+    editions: Mapping[str, str] = field(default_factory=dict)
+    storage_classes: Mapping[str, str] = field(default_factory=dict)
+    currency: str = "USD"
+    _lines: dict[str, tuple[list[datetime], list[tuple[Price, ...]]]] = field(default_factory=dict)
+
+    def stretches(self, engine_id: str, start: datetime, end: datetime) -> Iterator[Stretch]:
+        """The prices of an engine's computing from a moment to another, in order."""
+        cuts, found = self._line(engine_id)
+        at = start
+        while at < end:
+            place = bisect_right(cuts, at)
+            until = min(end, cuts[place]) if place < len(cuts) else end
+            yield Stretch(at, until, found[place - 1])
+            at = until
+
+    def compute(self, engine_id: str, at: datetime) -> tuple[Price, ...]:
+        """What an engine's computing costs at a moment; empty when it is not priced."""
+        cuts, found = self._line(engine_id)
+        return found[bisect_right(cuts, at) - 1]
+
+    def storage(self, catalog: str, at: datetime) -> Price | None:
+        """What a GB of a catalog's files costs in a month."""
+        sku = self.storage_classes.get(catalog, DEFAULT_CLASS)
+        fitting = [p for p in self._valid(at) if p.unit == "gb_month" and p.sku in (None, sku)]
+        order = sorted(fitting, key=lambda p: (p.origin == "config", p.valid_from))
+        return order[-1] if order else None
+
+    def _line(self, engine_id: str) -> tuple[list[datetime], list[tuple[Price, ...]]]:
+        if engine_id not in self._lines:
+            mine = [p for p in self.prices if self._rank(p, engine_id) is not None]
+            moments = {ALWAYS, *(p.valid_from for p in mine)}
+            moments |= {p.valid_to for p in mine if p.valid_to is not None}
+            cuts = sorted(moments)
+            self._lines[engine_id] = cuts, [self._choose(engine_id, mine, at) for at in cuts]
+        return self._lines[engine_id]
+
+    def _choose(self, engine_id: str, mine: Sequence[Price], at: datetime) -> tuple[Price, ...]:
+        ranked = [(self._rank(p, engine_id), p) for p in mine if is_valid(p, at)]
+        if not ranked:
+            return ()
+        best = min(rank for rank, _ in ranked if rank is not None)
+        newest: dict[str, Price] = {}  # of two that overlap the later one counts
+        for price in sorted((p for rank, p in ranked if rank == best), key=lambda p: p.valid_from):
+            newest[price.unit] = price
+        return tuple(newest.values())
+
+    def _rank(self, price: Price, engine_id: str) -> tuple[int, int] | None:
+        """How particular a price is for an engine, 0 the most; None when it is for others."""
+        if price.unit not in COMPUTE_UNITS:
+            return None
+        if price.unit == "credit" and price.sku not in (
+            None,
+            self.editions.get(engine_id, DEFAULT_EDITION),
+        ):
+            return None
+        by_origin = 0 if price.origin == "config" else 1
+        if price.engine is not None:
+            return (0, by_origin) if price.engine == engine_id else None
+        if price.engine_type is not None:
+            return (1, by_origin) if price.engine_type == self.engine_types.get(engine_id) else None
+        return 2, by_origin
+
+    def _valid(self, at: datetime) -> Iterator[Price]:
+        return (p for p in self.prices if is_valid(p, at))
+
+
+def is_valid(price: Price, at: datetime) -> bool:
+    """Whether a price counts at a moment."""
+    return price.valid_from <= at and (price.valid_to is None or at < price.valid_to)
+
+
+def price_id(name: str, start: datetime) -> str:
+    """The id of a price that counts from a moment on."""
+    return f"{name}@{start:%Y%m%dT%H%M%S.%fZ}"

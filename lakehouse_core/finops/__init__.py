@@ -1,0 +1,1 @@
+"""FinOps: prices, metering, attribution, workload groups, budgets, forecasts, exports."""

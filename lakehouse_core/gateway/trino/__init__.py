@@ -1,0 +1,1 @@
+"""The Trino HTTP protocol: what its clients send and what they are answered."""

@@ -1,0 +1,55 @@
+-- What clients ask for names by, made of three tables: lake_catalogs(catalog), lake_schemas(catalog, schema),
+-- lake_columns(catalog, schema, table, column, position, type, jdbc_type); a table without columns is not known.
+CREATE VIEW lake_tables AS SELECT DISTINCT "catalog", "schema", "table" FROM lake_columns;
+
+CREATE VIEW "information_schema.schemata" AS
+SELECT "catalog" AS catalog_name, "schema" AS schema_name FROM lake_schemas;
+
+CREATE VIEW "information_schema.tables" AS
+SELECT "catalog" AS table_catalog, "schema" AS table_schema, "table" AS table_name,
+  'BASE TABLE' AS table_type
+FROM lake_tables;
+
+CREATE VIEW "information_schema.columns" AS
+SELECT "catalog" AS table_catalog, "schema" AS table_schema, "table" AS table_name,
+  "column" AS column_name, position AS ordinal_position, NULL::VARCHAR AS column_default,
+  'YES' AS is_nullable, "type" AS data_type, NULL::VARCHAR AS "comment", NULL::VARCHAR AS extra_info
+FROM lake_columns;
+
+CREATE VIEW "information_schema.views" AS
+SELECT '' AS table_catalog, '' AS table_schema, '' AS table_name, '' AS view_definition WHERE false;
+CREATE VIEW "information_schema.roles" AS SELECT '' AS role_name WHERE false;
+CREATE VIEW "information_schema.enabled_roles" AS SELECT '' AS role_name WHERE false;
+CREATE VIEW "information_schema.applicable_roles" AS
+SELECT '' AS grantee, '' AS grantee_type, '' AS role_name, '' AS is_grantable WHERE false;
+CREATE VIEW "information_schema.table_privileges" AS
+SELECT '' AS grantor, '' AS grantor_type, '' AS grantee, '' AS grantee_type, '' AS table_catalog,
+  '' AS table_schema, '' AS table_name, '' AS privilege_type, '' AS is_grantable, '' AS with_hierarchy
+WHERE false;
+
+CREATE VIEW "metadata.catalogs" AS
+SELECT "catalog" AS catalog_name, "catalog" AS connector_id, 'iceberg' AS connector_name FROM lake_catalogs;
+CREATE VIEW "metadata.table_comments" AS
+SELECT "catalog" AS catalog_name, "schema" AS schema_name, "table" AS table_name, NULL::VARCHAR AS "comment"
+FROM lake_tables;
+
+CREATE VIEW "jdbc.catalogs" AS SELECT "catalog" AS table_cat FROM lake_catalogs;
+CREATE VIEW "jdbc.schemas" AS SELECT "schema" AS table_schem, "catalog" AS table_catalog FROM lake_schemas;
+CREATE VIEW "jdbc.table_types" AS SELECT unnest(['TABLE', 'VIEW']) AS table_type;
+CREATE VIEW "jdbc.tables" AS
+SELECT "catalog" AS table_cat, "schema" AS table_schem, "table" AS table_name, 'TABLE' AS table_type,
+  NULL::VARCHAR AS remarks, NULL::VARCHAR AS type_cat, NULL::VARCHAR AS type_schem,
+  NULL::VARCHAR AS type_name, NULL::VARCHAR AS self_referencing_col_name, NULL::VARCHAR AS ref_generation
+FROM lake_tables;
+CREATE VIEW "jdbc.columns" AS
+SELECT "catalog" AS table_cat, "schema" AS table_schem, "table" AS table_name, "column" AS column_name,
+  jdbc_type::BIGINT AS data_type, "type" AS type_name, NULL::BIGINT AS column_size,
+  NULL::BIGINT AS buffer_length, NULL::BIGINT AS decimal_digits, 10::BIGINT AS num_prec_radix,
+  1::BIGINT AS nullable, NULL::VARCHAR AS remarks, NULL::VARCHAR AS column_def,
+  NULL::BIGINT AS sql_data_type, NULL::BIGINT AS sql_datetime_sub, NULL::BIGINT AS char_octet_length,
+  position AS ordinal_position, 'YES' AS is_nullable, NULL::VARCHAR AS scope_catalog,
+  NULL::VARCHAR AS scope_schema, NULL::VARCHAR AS scope_table, NULL::BIGINT AS source_data_type,
+  'NO' AS is_autoincrement, 'NO' AS is_generatedcolumn
+FROM lake_columns;
+CREATE VIEW "jdbc.types" AS
+SELECT DISTINCT split_part("type", '(', 1) AS type_name, jdbc_type::BIGINT AS data_type FROM lake_columns;

@@ -1,0 +1,1 @@
+"""Routing: which engine a statement runs on, and why."""

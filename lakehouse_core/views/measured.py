@@ -1,0 +1,181 @@
+"""What each template needed on each engine in a window: the evidence of comparison, regret, advice.
+
+Only reads count, since only reads may be sent elsewhere; a failure that is the statement's own
+fault, or the gateway's, says nothing about the engine. Runs of one size are compared with each
+other: the size is what the gateway estimated before the run, which does not depend on the engine,
+in classes of factor four; runs without an estimate are a class of their own. Waiting for a place in
+the gateway counts as time. Money is the template's spend on the engine, divided over its runs by
+their time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, TypeVar
+
+from lakehouse_core.domain.money import rounded
+from lakehouse_core.domain.query import EXCUSED_ERRORS
+from lakehouse_core.finops.spend import whole_hour
+from lakehouse_core.views.formatting import size
+from lakehouse_core.views.rows import records
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from lakehouse_core.store.port import TelemetryStore
+    from lakehouse_core.views.window import Window
+
+LEAST_RUNS = 5  # below it a template on an engine is not compared
+_MOST_CELLS = 100_000
+Amount = TypeVar("Amount", Decimal, float)  # money is exact, seconds are not
+
+RUNS_SQL = f"""
+SELECT event.template_id, event.engine_id, event.query_id, event.gateway_id, event.submitted_at,
+  event.status = 'failed' AS failed,
+  CASE WHEN routed.estimated_bytes IS NOT NULL
+    THEN floor(log2(1 + routed.estimated_bytes) / 2)::INTEGER END AS size_class,
+  greatest(coalesce(routed.queue_ms, 0)
+    + least(event.elapsed_ms, routed.engine_ms + coalesce(routed.fetch_ms, 0)), 0.001) / 1000
+    AS seconds
+FROM query_event AS event LEFT JOIN routing_decision AS routed USING (gateway_id)
+WHERE event.submitted_at >= $start::TIMESTAMPTZ AND event.submitted_at < $end::TIMESTAMPTZ
+  AND event.statement_kind = 'select' AND event.template_id IS NOT NULL AND event.elapsed_ms >= 0
+  AND (event.status = 'finished' OR (event.status = 'failed'
+    AND coalesce(event.error_class, '') NOT IN {EXCUSED_ERRORS}))
+"""  # noqa: S608 put together from constants
+CELLS_SQL = f"""
+WITH run AS ({RUNS_SQL}),
+spend AS (
+  SELECT template_id, engine_id, sum(cost) AS cost, nullif(sum(queries), 0) AS queries,
+    list_sort(list(DISTINCT basis)) AS bases
+  FROM cost_hour JOIN cost_label USING (label_id, engine_id)
+  WHERE hour_at >= $first_hour::TIMESTAMPTZ AND hour_at < $end::TIMESTAMPTZ
+    AND kind = 'query' AND runs > 0 AND currency = $currency::VARCHAR
+    AND basis NOT IN ('unpriced', 'pending')
+  GROUP BY ALL
+),
+whole AS (
+  SELECT template_id, engine_id, count(*) AS runs, sum(seconds) AS seconds FROM run GROUP BY ALL
+)
+SELECT template_id, engine_id, size_class, count(*) AS runs,
+  count(*) FILTER (failed) AS failed,
+  avg(run.seconds) FILTER (NOT failed) AS mean_seconds,
+  quantile_cont(run.seconds, 0.5) FILTER (NOT failed) AS p50_seconds,
+  quantile_cont(run.seconds, 0.95) FILTER (NOT failed) AS p95_seconds,
+  stddev_samp(ln(run.seconds)) FILTER (NOT failed) AS spread,
+  sum(run.seconds) AS total_seconds,
+  (any_value(spend.cost) * (any_value(whole.runs) / any_value(spend.queries)
+    * sum(run.seconds) / any_value(whole.seconds)))::DECIMAL(38, 9) AS cost,
+  any_value(spend.bases) AS bases, max(submitted_at) AS last_at
+FROM run JOIN whole USING (template_id, engine_id)
+LEFT JOIN spend USING (template_id, engine_id)
+WHERE $template::VARCHAR IS NULL OR template_id = $template::VARCHAR
+GROUP BY template_id, engine_id, size_class
+ORDER BY template_id, size_class, engine_id LIMIT $most::BIGINT
+"""  # noqa: S608 put together from constants
+CURRENCY_SQL = """
+SELECT currency FROM charge
+WHERE hour_at >= $first_hour::TIMESTAMPTZ AND hour_at < $end::TIMESTAMPTZ
+GROUP BY currency ORDER BY sum(cost) DESC, currency LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A template on an engine, within a class of sizes.
+
+    Attributes:
+        size_class: half of log2 of the bytes estimated before the run; None: not estimated.
+        runs: finished and failed ones.
+        mean_seconds, p50_seconds, p95_seconds: of finished runs; None without any.
+        spread: standard deviation of the logarithm of their seconds; None below two.
+        total_seconds: of all runs.
+        cost: of all runs, in the currency of the evidence; None: the engine has no price, or its
+            hours are not charged yet.
+        bases: what the cost rests on.
+    """
+
+    template_id: str
+    engine_id: str
+    size_class: int | None
+    runs: int
+    failed: int
+    mean_seconds: float | None
+    p50_seconds: float | None
+    p95_seconds: float | None
+    spread: float | None
+    total_seconds: float
+    cost: Decimal | None
+    bases: tuple[str, ...] | None
+    last_at: datetime
+
+    @property
+    def key(self) -> tuple[str, int | None]:
+        """Runs with the same key can be compared."""
+        return self.template_id, self.size_class
+
+    @property
+    def finished(self) -> int:
+        """Runs that ended well."""
+        return self.runs - self.failed
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are enough runs to compare."""
+        return self.finished >= LEAST_RUNS
+
+    @property
+    def cost_per_run(self) -> Decimal | None:
+        """What an answer costs: failed runs are paid as well."""
+        return None if self.cost is None or not self.finished else self.cost / self.finished
+
+    @property
+    def seconds_per_run(self) -> float | None:
+        """How long an answer takes: the time of failed runs is lost as well."""
+        return self.total_seconds / self.finished if self.finished else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The evidence of a window, in one currency; `per_key` has what can be compared together."""
+
+    window: Window
+    currency: str
+    cells: tuple[Cell, ...]
+
+    def per_key(self) -> dict[tuple[str, int | None], list[Cell]]:
+        """Cells of the same template and size."""
+        found: dict[tuple[str, int | None], list[Cell]] = {}
+        for cell in self.cells:
+            found.setdefault(cell.key, []).append(cell)
+        return found
+
+
+def measured(store: TelemetryStore, window: Window, *, template: str | None = None) -> Measured:
+    """What ran in a window, per template, size and engine."""
+    span = {"first_hour": whole_hour(window.start), "end": window.end}
+    found = store.read(CURRENCY_SQL, **span).column("currency").to_pylist()
+    currency = found[0] if found else "USD"
+    rows = store.read(
+        CELLS_SQL,
+        **span,
+        start=window.start,
+        currency=currency,
+        template=template,
+        most=_MOST_CELLS,
+    )
+    return Measured(window=window, currency=currency, cells=records(Cell, rows))
+
+
+def money_of(amount: float) -> Decimal:
+    """What was worked out from a spread, to the digit the ledger keeps."""
+    return rounded(Decimal(repr(amount)))
+
+
+def size_words(size_class: int | None) -> str:
+    """A class of sizes as its range."""
+    if size_class is None:
+        return "not estimated"
+    low, high = 4**size_class - 1, 4 ** (size_class + 1) - 1
+    return f"{size(low)} to {size(high)}"

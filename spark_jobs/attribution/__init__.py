@@ -1,0 +1,1 @@
+"""Costs in the pipeline: charges are split over queries, hour by hour, as Iceberg tables."""

@@ -1,0 +1,93 @@
+"""Costs on real Spark and Iceberg: the statement gives there what it gives in the store."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agents import finops
+from agents.watch import Lease
+from lakehouse_core.finops.attribution import COST_HOUR_SQL
+from lakehouse_core.finops.reconcile import reconcile
+from tests.unit.finops.costs.traces import FIRST, START, at, query, trace
+
+if TYPE_CHECKING:
+    from tests.integration.pipeline.lakes import Pipeline
+
+pytestmark = [
+    pytest.mark.spark,
+    # PySpark leaves sockets to the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+HOURS = 12
+NOW = at(HOURS + 30)
+
+
+def settle(pipeline: Pipeline) -> None:
+    finops.run_once(pipeline.store, pipeline.config, lambda: NOW, Lease())
+
+
+def by_key(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(
+        repr({n: v for n, v in row.items() if n != "split_at"} | {"hour_at": str(row["hour_at"])})
+        for row in rows
+        if row["runs"]
+    )
+
+
+def check(pipeline: Pipeline) -> None:
+    """Lake, store and a computation in the store itself agree, row by row, to the last digit."""
+    lake = pipeline.rows("cost_hour").to_pylist()
+    hours = [FIRST + number for number in range(-24, HOURS + 31)]
+    live = pipeline.store.read(COST_HOUR_SQL, hours=hours).to_pylist()
+    assert sorted(set(by_key(lake)) ^ set(by_key(live)))[:2] == []
+    found = reconcile(pipeline.store, START - timedelta(days=2), NOW)
+    assert not [one for one in found if one.difference]
+    metered = sum(one.metered for one in found)
+    ((total,),) = pipeline.spark.sql(
+        "SELECT sum(cost) FROM IDENTIFIER(:name)", {"name": pipeline.table("cost_allocation")}
+    ).collect()
+    assert total == metered != 0
+
+
+def test_spark_and_the_store_split_alike_and_late_queries_restate_their_hours(
+    pipeline: Pipeline,
+) -> None:
+    events, charges = trace(5, hours=HOURS, queries=400)
+    del charges
+    pipeline.add(*events)
+    settle(pipeline)
+    report = pipeline.run()
+    assert set(report.loaded) >= {"cost_hour", "cost_query"}
+    check(pipeline)
+    # A query that was told late, over two hours: only those, and what is beside them, move.
+    pipeline.add(query(3.5, 3600, collected_at=NOW + timedelta(minutes=1)))
+    settle(pipeline)
+    second = pipeline.run()
+    assert {at(3).isoformat(), at(4).isoformat()} <= set(second.recomputed["cost_hour"])
+    assert len(second.recomputed["cost_hour"]) < len(report.recomputed["cost_hour"]) / 2
+    check(pipeline)
+    labels = pipeline.rows("cost_label").to_pylist()
+    assert len({row["label_id"] for row in labels}) == len(labels)
+
+
+def test_an_hour_that_was_charged_anew_is_not_taken_from_the_lake(pipeline: Pipeline) -> None:
+    pipeline.add(query(0.5, 60))
+    settle(pipeline)
+
+    def charged_meanwhile(document: dict[str, Any]) -> dict[str, Any]:
+        report = pipeline.run_plan(document)
+        pipeline.store.transact("charge", ["UPDATE charge SET cost = cost * 2, list_cost = cost"])
+        return report
+
+    from lakehouse_core.pipeline.service import Surroundings, run_pipeline  # noqa: PLC0415
+
+    around = Surroundings(machine=pipeline.machine, clock=lambda: NOW, spark=charged_meanwhile)
+    assert "cost_hour" not in run_pipeline(pipeline.config, pipeline.store, around).loaded
+    settle(pipeline)
+    assert {one.difference for one in reconcile(pipeline.store, START, NOW)} == {Decimal(0)}

@@ -1,0 +1,40 @@
+"""Routing recommendations on the page: what was measured, and approving one for real."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agents import trials
+from lakehouse_core.domain.clock import utc_now
+from lakehouse_core.domain.trial import TrialState
+from lakehouse_core.views.trials import list_trials
+from tests.ui.conftest import Place, Visitor, words
+from tests.unit.views.past import cost, ran
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.ui
+
+
+def test_a_move_is_approved_on_the_page_and_shown_as_a_trial(
+    visitor: Visitor, tmp_path: Path, repository: Path
+) -> None:
+    place = Place.below(tmp_path, repository)
+    with place.served(filled=False) as owner:
+        now = utc_now()
+        for engine, seconds in (("trino", 2.0), ("duckdb", 1.0)):
+            ran(owner, "moving", engine, [seconds, seconds * 1.1] * 8, until=now)
+        cost(owner, {("moving", "trino"): "0.4", ("moving", "duckdb"): "0.1"}, until=now)
+        trials.propose(owner, utc_now)
+        app = visitor.at(place, "recommendations")
+        assert not app.exception
+        assert "Which templates should run elsewhere?" in words(app)
+        app.text_input(key="trial_actor").set_value("ana").run()
+        app.button(key="trial_approve").click().run()
+        assert not app.exception
+        assert "10 % of its statements go to duckdb" in app.success[0].value
+        (trial,) = list_trials(owner, "all")
+        assert (trial.state, trial.share) == (TrialState.TRIAL, 10)

@@ -9,14 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.errors import NotInstalledError
+from lakehouse_core.routing.build import routing_of
 from lakehouse_core.runtime.command import Command
 from lakehouse_core.runtime.ports import PortUse
 from lakehouse_core.runtime.processes import ProcessSpec
-from lakehouse_core.runtime.readiness import file_exists, http_answers, port_open, trino_started
+from lakehouse_core.runtime.readiness import (
+    beats,
+    file_exists,
+    http_answers,
+    port_open,
+    trino_runs_statements,
+    trino_started,
+)
 from lakehouse_core.runtime.spark import connect_server_command, spark_engine
 from lakehouse_core.runtime.trino import trino_command, trino_engine
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lakehouse_core.config import Loaded
     from lakehouse_core.config.environment import Machine
     from lakehouse_core.config.models import Config
@@ -26,6 +36,10 @@ if TYPE_CHECKING:
 AGENTS, GATEWAY, UI, WORKLOAD = "agents", "gateway", "ui", "workload"
 # On two busy cores a JVM takes several times what it takes alone.
 ENGINE_READY_SECONDS = 300.0
+# An engine under load, or collecting garbage, answers late; three minutes of silence is a hang.
+ENGINE_MISSES = 18
+# The agents' loop may wait for the store for a minute.
+HEARTBEAT_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +53,11 @@ class Tools:
 
 
 def port_uses(config: Config) -> list[PortUse]:
-    """Every port a run with this configuration listens on."""
+    """Every port a run with this configuration listens on.
+
+    Raises:
+        ConfigError: the file that routing is in is wrong.
+    """
     host, port, key = config.store.host, config.store.port, "store.port"
     uses = [
         PortUse(process="the store's writers", host=host, port=port, key=key),
@@ -70,7 +88,26 @@ def port_uses(config: Config) -> list[PortUse]:
         ),
         PortUse(process=UI, host=ui.host, port=ui.port, key="ui.port"),
     ]
+    if gateway.sql.enabled:
+        sql = gateway.sql
+        uses.append(PortUse(process=GATEWAY, host=sql.host, port=sql.port, key="gateway.sql.port"))
+        if sql.postgres_port is not None:
+            key = "gateway.sql.postgres_port"
+            uses.append(PortUse(process=GATEWAY, host=sql.host, port=sql.postgres_port, key=key))
+        uses += _endpoint_ports(config)
     return uses
+
+
+def _endpoint_ports(config: Config) -> Iterator[PortUse]:
+    """Ports of their own that endpoints of the router have; one with a path needs none."""
+    for name, endpoint in routing_of(config)[0].endpoints.items():
+        if endpoint.port is not None and endpoint.path is None:
+            yield PortUse(
+                process=f"{GATEWAY}, endpoint {name}",
+                host=config.gateway.sql.host,
+                port=endpoint.port,
+                key=f"routing.endpoints.{name}.port",
+            )
 
 
 def process_specs(loaded: Loaded, tools: Tools) -> list[ProcessSpec]:
@@ -111,6 +148,7 @@ def _agents(loaded: Loaded) -> ProcessSpec:
         name=AGENTS,
         command=_python(loaded, "-m", "agents", "--config", str(loaded.path)),
         ready=_all_of(file_exists(mark), port_open(store.host, store.port)),
+        alive=beats(mark, HEARTBEAT_SECONDS),
         ready_seconds=120.0,
         stop_seconds=30.0,
         before_start=clear,
@@ -128,6 +166,8 @@ def spark_specs(config: Config, tools: Tools) -> list[ProcessSpec]:
             name=name,
             command=connect_server_command(config, tools.machine, tools.spark_java),
             ready=port_open(engine.host, engine.port),
+            alive=port_open(engine.host, engine.port),
+            misses=ENGINE_MISSES,
             after=(AGENTS,),
             ready_seconds=ENGINE_READY_SECONDS,
             essential=False,
@@ -148,7 +188,9 @@ def trino_specs(config: Config, tools: Tools) -> list[ProcessSpec]:
         ProcessSpec(
             name=name,
             command=trino_command(config, engine, tools.trino_server, tools.trino_java),
-            ready=http_answers(engine.host, engine.port, "/v1/info", trino_started),
+            ready=trino_runs_statements(engine.host, engine.port),
+            alive=http_answers(engine.host, engine.port, "/v1/info", trino_started),
+            misses=ENGINE_MISSES,
             after=(AGENTS,),
             ready_seconds=ENGINE_READY_SECONDS,
             essential=False,
@@ -163,6 +205,8 @@ def _gateway(loaded: Loaded) -> ProcessSpec:
         name=GATEWAY,
         command=_python(loaded, "-m", "lakehouse_core.gateway", "--config", str(loaded.path)),
         ready=http_answers(gateway.host, gateway.admin_port, "/readyz"),
+        # Not /readyz: a gateway whose store is away is not mended by a restart.
+        alive=http_answers(gateway.host, gateway.admin_port, "/livez"),
         after=(AGENTS,),
         ready_seconds=120.0,
         url=f"http://{gateway.host}:{gateway.admin_port}",
@@ -186,6 +230,7 @@ def _ui(loaded: Loaded) -> ProcessSpec:
         name=UI,
         command=command,
         ready=http_answers(ui.host, ui.port, "/_stcore/health"),
+        alive=http_answers(ui.host, ui.port, "/_stcore/health"),
         after=(AGENTS, GATEWAY),
         ready_seconds=120.0,
         url=f"http://{ui.host}:{ui.port}",

@@ -5,7 +5,11 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import time
 from typing import TYPE_CHECKING, Any
+
+import httpx
+import psutil
 
 from lakehouse_core.runtime.ports import listens
 
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
     Accept = Callable[[int, bytes], str | None]
 
 TIMEOUT_SECONDS = 2.0
+# The first statement of a cold server takes seconds; supervision waits for the answer.
+STATEMENT_SECONDS = 15.0
 
 
 def port_open(host: str, port: int) -> ReadyCheck:
@@ -78,6 +84,27 @@ def file_exists(path: Path) -> ReadyCheck:
     return check
 
 
+def beats(path: Path, within_seconds: float) -> ReadyCheck:
+    """Alive while the process touches its mark again and again."""
+
+    def check(_pid: int) -> str | None:
+        try:
+            age = time.time() - path.stat().st_mtime
+        except FileNotFoundError:
+            return f"{path.name} is gone"
+        return None if age < within_seconds else f"{path.name} was last touched {age:.0f} s ago"
+
+    return check
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether somebody has stopped the process (SIGSTOP): its ports still take connections."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_STOPPED
+    except psutil.NoSuchProcess:
+        return False  # it has ended, which is noticed elsewhere
+
+
 def runs(_pid: int) -> str | None:
     """Ready as soon as it runs: for processes that serve nobody."""
     return None
@@ -92,3 +119,35 @@ def trino_started(status: int, body: bytes) -> str | None:
     except ValueError:
         return "/v1/info is not JSON"
     return None if info.get("starting") is False else "Trino is still starting"
+
+
+def trino_runs_statements(host: str, port: int) -> ReadyCheck:
+    """Ready when the process itself has started and has run one statement.
+
+    A Trino that says it has started can still fail the first statement that sends tasks: the
+    HTTP client for its workers may not be up yet.
+    """
+    has_started = http_answers(host, port, "/v1/info", trino_started)
+
+    def check(pid: int) -> str | None:
+        missing = has_started(pid)
+        return missing if missing is not None else _statement_answer(f"http://{host}:{port}")
+
+    return check
+
+
+def _statement_answer(url: str) -> str | None:
+    """None when Trino ran a statement of two stages; else what is wrong."""
+    headers = {"X-Trino-User": "lakehelm", "X-Trino-Source": "lakehelm-readiness"}
+    until = time.monotonic() + STATEMENT_SECONDS
+    try:
+        with httpx.Client(headers=headers, timeout=STATEMENT_SECONDS, trust_env=False) as client:
+            sql = "SELECT count(*) FROM system.runtime.nodes"
+            answer = client.post(f"{url}/v1/statement", content=sql).raise_for_status().json()
+            while (next_page := answer.get("nextUri")) and time.monotonic() < until:
+                answer = client.get(next_page).raise_for_status().json()
+    except (httpx.HTTPError, ValueError) as error:
+        return f"Trino does not run statements yet ({type(error).__name__})"
+    if failure := answer.get("error"):
+        return f"Trino does not run statements yet ({failure.get('message')})"
+    return None if next_page is None else "Trino's first statement is not done yet"

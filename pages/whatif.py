@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from lakehouse_core.finops.whatif import Change
 
 QUESTIONS = ("An engine's price", "A template elsewhere", "Idle shutdown", "Maintenance")
+COMMANDS = {
+    QUESTIONS[0]: "price --engine NAME --percent -20",
+    QUESTIONS[1]: "move --template ID --to NAME",
+    QUESTIONS[2]: "idle --engine NAME --minutes 10",
+    QUESTIONS[3]: "maintenance off",
+}
 HOW = """
 From measured figures only; what was not measured often enough has no answer, and says why.
 
@@ -95,33 +101,36 @@ def idle(filters: CostFilters, engine: str) -> None:
     )
 
 
-def questions() -> None:
+def questions() -> str:
+    """Ask one of them; says which."""
     bar = session.bar()
     asked, engine_box = st.columns([3, 1], vertical_alignment="bottom")
     question = asked.segmented_control(
         "What if …", QUESTIONS, default=QUESTIONS[0], key="whatif_question"
     )
+    question = question or QUESTIONS[0]
     if question == QUESTIONS[3]:
         wanted = st.segmented_control(
             "Maintenance", ("off", "on"), default="off", key="whatif_care"
         )
         tell(session.read(maintenance_switched, to=wanted or "off"))
-        return
+        return question
     engines = sorted(session.config().engines)
     if not engines:
         frame.empty("No engine is configured", "Add one to the configuration.",
                     "lakehelm config validate")  # fmt: skip
-        return
+        return question
     index = engines.index(bar.engine) if bar.engine in engines else len(engines) - 1
     label = "On engine" if question == QUESTIONS[1] else "Engine"
     engine = engine_box.selectbox(label, engines, index=index, key="whatif_engine")
     filters = CostFilters(window=bar.window)
     parts = {QUESTIONS[0]: price, QUESTIONS[1]: template, QUESTIONS[2]: idle}
-    parts[question or QUESTIONS[0]](filters, engine)
+    parts[question](filters, engine)
+    return question
 
 
 menu.enter()
 frame.lead("What would change if …?", "costs")
-questions()
+asked = questions()
 cards.how(HOW)
-st.caption("From the command line: `lakehelm cost whatif idle --engine NAME --minutes 10 --json`")
+st.caption(f"From the command line: `lakehelm cost whatif {COMMANDS[asked]} --json`")

@@ -20,7 +20,7 @@ from lakehouse_core.finops.whatif import (
     shut_down,
 )
 from lakehouse_core.views.costs import ZERO, CostFilters
-from lakehouse_core.views.window import parse_window
+from lakehouse_core.views.window import Window, parse_window
 
 if TYPE_CHECKING:
     from lakehouse_core.domain.clock import Clock
@@ -133,6 +133,11 @@ def why_not(answer: Answer) -> str:
     return answer.reason if isinstance(answer, NoAnswer) else ""
 
 
+def _counted(span: Window) -> str:
+    """The hours that are asked; the running one has figures already, but not all of them."""
+    return f"the whole hours of {span.phrase}; the running hour counts when it is over"
+
+
 def price_change(
     store: TelemetryStore, filters: CostFilters, clock: Clock, *, engine: str, percent: Decimal
 ) -> Answer:
@@ -142,7 +147,8 @@ def price_change(
     bounds = {"start": whole_hour(span.start), "end": whole_hour(span.end)}
     rows = store.read(HOURS_SQL, engine=engine, **bounds).to_pylist()
     if not rows:
-        return NoAnswer(question=question, reason=f"{engine} was charged nothing in {span.phrase}")
+        reason = f"{engine} was charged nothing in {_counted(span)}"
+        return NoAnswer(question=question, reason=reason)
     currency = filters.currency or rows[0]["currency"]
     charged = {row["hour_at"]: row["cost"] for row in rows if row["currency"] == currency}
     first = store.read(FIRST_SQL, **bounds).column("first_at")[0].as_py()
@@ -174,7 +180,7 @@ def template_elsewhere(
         default=None,
     )
     if here is None or here == to:
-        reason = f"it did not run on any other engine in {span.phrase}"
+        reason = f"it did not run on any other engine in {_counted(span)}"
         return NoAnswer(question=question, reason=reason)
     currency = filters.currency or next(r["currency"] for r in rows if r["engine_id"] == here)
     mine = [row for row in rows if row["currency"] == currency]
@@ -230,7 +236,7 @@ def idle_shutdown(
     patience = timedelta(minutes=minutes) // timedelta(microseconds=1)
     rows = store.read(IDLE_SQL, **bounds, patience_us=patience).to_pylist()
     if not rows:
-        reason = f"no idle time of {engine} was charged in {span.phrase}"
+        reason = f"no idle time of {engine} was charged in {_counted(span)}"
         return NoAnswer(question=question, reason=reason)
     row = rows[0]
     (cost,) = store.read(HOUR_COST_SQL, **bounds, currency=row["currency"]).to_pylist()

@@ -69,7 +69,7 @@ def test_hours_without_a_charge_cost_nothing(empty: OwnerStore) -> None:
 def test_a_price_of_an_engine_that_was_not_charged_has_no_answer(empty: OwnerStore) -> None:
     found = price_change(empty, WINDOW, clock, engine="trino", percent=Decimal(10))
     assert isinstance(found, NoAnswer)
-    assert "charged nothing" in found.reason
+    assert "charged nothing in the whole hours of" in found.reason  # the running one may be
 
 
 def test_a_template_costs_elsewhere_what_it_cost_there(empty: OwnerStore) -> None:

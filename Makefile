@@ -13,6 +13,7 @@ PYTEST_ARGS ?=
 UP_ARGS ?=
 BENCH ?= $(wildcard benchmarks/[a-z]*.py)
 LOCK_ARGS ?=
+PAGES ?=
 # What shares the machine well: no JVM, no browser. Of the rest, each file has engines of its own, so two
 # files run side by side; the whole product and the browser have the machine for themselves.
 LIGHT := (fast or slow or duckdb or ui or snowflake) and not rest
@@ -69,6 +70,10 @@ lock: setup ## Write requirements.txt anew from pyproject.toml (LOCK_ARGS=--upgr
 .PHONY: run
 run: setup java ## Start the demo: engines, agents, gateway, pages; Ctrl-C stops it
 	$(BIN)/lakehelm up $(UP_ARGS)
+
+.PHONY: pictures
+pictures: setup browser ## Take the README's pictures from the demo that runs
+	$(BIN)/python -m tests.e2e.pictures http://127.0.0.1:8501 docs/images $(PAGES)
 
 .PHONY: bench
 bench: setup java ## Run the benchmarks and print their figures as JSON

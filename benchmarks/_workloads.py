@@ -139,6 +139,7 @@ SHAPES: dict[str, Shape] = {
     "logged_only": Shape(ALIKE, interaction=0.8, logged=True, train=2_000),
     "poisoned": Shape(ALIKE, interaction=0.8, poisoned=True),
     "day_and_year": Shape(CROSSING, days=(1, 365), templates=20),
+    "day_and_year_unsaid": Shape(CROSSING, days=(1, 365), templates=20, has_sizes=False),
     "scan_crossover": Shape(CROSSING, seen=0.0, templates=120, days=(1, 365)),
     "scan_unsaid": Shape(CROSSING, seen=0.0, templates=120, days=(1, 365), has_sizes=False),
     "join_crossover": Shape(JOINING, seen=0.0, templates=120),

@@ -40,6 +40,7 @@ REPEATED = (
     "logged_only",
     "poisoned",
     "day_and_year",
+    "day_and_year_unsaid",
 )
 TOLD_BY_FEATURES = ("scan_crossover", "scan_unsaid", "join_crossover", "window_crossover")
 LATE = 0.15  # above the oracle, once each template has run 50 times since a change

@@ -101,8 +101,9 @@ def learn(
         size=sizes,
         values=workload.values[rows],
     )
-    learned = train(history, seed=seed)
-    return RoutePolicy(workload.engines, space, learned, runs_by_template(history, shapes).get)
+    learned = train(history, seed=seed, has_texts=True)
+    runs = runs_by_template(history, shapes, learned.told)
+    return RoutePolicy(workload.engines, space, learned, runs.get)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +115,13 @@ class _Routed:
     known: list[bool]
 
 
-def runs_by_template(history: History, shapes: Sequence[StatementShape]) -> dict[str, TemplateRuns]:
-    """The newest runs of each template, as a policy takes them."""
+def runs_by_template(
+    history: History, shapes: Sequence[StatementShape], told: Matrix | None = None
+) -> dict[str, TemplateRuns]:
+    """The newest runs of each template, as a policy takes them; beyond what a model told."""
     logs = logs_of(history).known
+    if told is not None:
+        logs = logs - told
     rows: dict[str, list[int]] = {}
     for row, shape in enumerate(shapes):
         rows.setdefault(shape.template_id, []).append(row)

@@ -35,7 +35,7 @@ class Workload:
     Attributes:
         query_ids: one per statement.
         texts: the statements.
-        dialects: sqlglot's names.
+        dialects: sqlglot's names; others, and none, are read as plain SQL.
         scan_bytes: NaN where unknown.
         is_test: False for those to learn from.
         engines: names of the columns of `values`.
@@ -84,7 +84,7 @@ def read_workload(queries: Path, timings: Path, objective: str) -> Workload:
     return Workload(
         query_ids=ids,
         texts=asked.texts("sql"),
-        dialects=asked.texts("dialect"),
+        dialects=asked.texts("dialect", may_lack=True),
         scan_bytes=asked.sizes("scan_bytes"),
         is_test=is_test,
         engines=engines,
@@ -108,6 +108,10 @@ def _values(told: _Table, number: dict[str, int], column: str) -> tuple[tuple[st
         lambda row: f"{names[row]!r} is a word of the report: rename the engine",
     )
     engines = tuple(sorted(set(names)))
+    if len(engines) == 1:
+        raise told.error(
+            "engine", f"all runs are on {engines[0]!r}: there is nothing to choose between"
+        )
     place = {name: at for at, name in enumerate(engines)}
     failed = told.flags("failed")
     for wanted in dict.fromkeys(("seconds", column)):
@@ -183,10 +187,12 @@ class _Table:
             message = f"{self._path}, column {column!r}, row {row + 1}: {problem(row)}{more}"
             raise EvaluationDataError(message)
 
-    def texts(self, column: str) -> list[str]:
-        """A column of texts; numbers are taken as texts."""
+    def texts(self, column: str, *, may_lack: bool = False) -> list[str]:
+        """A column of texts; numbers are taken as texts, what may be lacking is empty."""
         values = self._rows.column(column)
         kind = values.type
+        if may_lack and pa.types.is_null(kind):
+            return [""] * len(values)
         if pa.types.is_dictionary(kind):
             values = values.cast(kind.value_type)
             kind = values.type
@@ -194,6 +200,8 @@ class _Table:
         if not (is_text or pa.types.is_integer(kind) or pa.types.is_string_view(kind)):
             raise self.error(column, f"it holds {kind}, not texts")
         found: list[str] = values.cast(pa.string()).to_pylist()
+        if may_lack:
+            return [one or "" for one in found]
         self.refuse_rows(column, [not one for one in found], lambda _: "it is empty")
         return found
 

@@ -25,6 +25,7 @@ from lakehouse_core.routing.predict_policy import Rule
 from lakehouse_core.routing.predict_training import VERSION, Learned, Model
 from lakehouse_core.routing.profiles import in_seconds, size_class
 from lakehouse_core.routing.request import Preference
+from lakehouse_core.sql.cache import Cache
 from lakehouse_core.sql.inspector import default_inspector
 from lakehouse_core.sql.shape import StatementShape
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from lakehouse_core.sql.inspector import Inspector
 
 _WORTH_A_WORD = 1.2
+_POLICIES = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,7 @@ class LearningPredictor:
         self._clock = clock
         self._explorer = Explorer()
         self._space = FeatureSpace()
+        self._policies: Cache[object, RoutePolicy] = Cache(_POLICIES)
 
     def use(self, objective: Objective, trained: Trained | None) -> None:
         """Take another model, or none: the switch is one assignment."""
@@ -128,11 +131,13 @@ class LearningPredictor:
         trained = self._trained.get(objective)
         if trained is not None and not set(engines) <= set(trained.engines):
             trained = None  # it knows nothing of one of them
-        policy = self._policy(trained, asked, value_of)
+        policy = self._policy(trained, engines)
         shape = StatementShape(facts.template_id, None, ())
         if not policy.is_flat:  # a model looks at the text, runs alone do not
             shape = self._inspector.shape(request.sql, request.dialect)
-        choice = policy.choose(shape, asked.scan, quick, asked.crowding)
+        # By the statement's own id: the shape's does not know the session.
+        runs = self._book.runs_of(facts.template_id, policy.engines, value_of, now)
+        choice = policy.choose(shape, asked.scan, quick, asked.crowding, runs)
         if asked.bound is None and facts.is_read_only:
             lot = self._lot(objective, request, terms)
             if lot.is_drawn:
@@ -200,17 +205,24 @@ class LearningPredictor:
         found = self._estimator.estimate(request, facts)
         return ScanFacts(bytes=found.bytes, files=found.files)
 
-    def _policy(self, trained: Trained | None, asked: _Asked, value_of: Valuation) -> RoutePolicy:
-        def runs_of(_: str) -> TemplateRuns | None:
-            # By the statement's own id: the shape's does not know the session.
-            return self._book.runs_of(asked.facts.template_id, columns, value_of, asked.now)
-
+    def _policy(self, trained: Trained | None, engines: tuple[str, ...]) -> RoutePolicy:
+        """The policy of a model, or of runs alone; made once."""
+        key = engines if trained is None else trained.learned.digest
+        known = self._policies.get(key)
+        if known is not None:
+            return known
         if trained is not None:
-            columns = trained.engines
-            return RoutePolicy(columns, trained.space, trained.learned, runs_of)
-        columns = asked.engines
-        learned = untrained(len(columns), self._conscience)
-        return RoutePolicy(columns, self._space, learned, runs_of)
+            made = RoutePolicy(trained.engines, trained.space, trained.learned, _none)
+        else:
+            learned = untrained(len(engines), self._conscience)
+            made = RoutePolicy(engines, self._space, learned, _none)
+        self._policies.put(key, made)
+        return made
+
+
+def _none(_: str) -> TemplateRuns | None:
+    """The policy remembers nothing by itself."""
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,26 +6,25 @@ policy.choose(shape, scan, feasible).engine
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from lakehouse_core.routing.features import NO_SCAN
-from lakehouse_core.routing.predict_training import combined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from numpy.typing import NDArray
-
     from lakehouse_core.routing.features import FeatureSpace, ScanFacts
-    from lakehouse_core.routing.predict_local import LocalEvidence, TemplateRuns
+    from lakehouse_core.routing.predict_local import TemplateRuns
     from lakehouse_core.routing.predict_policy import Rule
     from lakehouse_core.routing.predict_training import Learned
     from lakehouse_core.sql.shape import StatementShape
 
 _SILENT = 0.05
+_NOTHING = np.zeros(0)
 
 Basis = Literal["profile", "model", "abstained", "only_one"]
 
@@ -64,6 +63,12 @@ class RoutePolicy:
         self._space = space
         self._runs_of = runs_of
         self._column = {name: place for place, name in enumerate(engines)}
+        self._scatter: list[float] = learned.scatter.tolist()
+        self._rules = {
+            id(rule): _Plain(rule.correction.tolist(), rule.allowed.tolist())
+            for rule in (learned.known, learned.unseen)
+            if rule is not None
+        }
 
     @property
     def default(self) -> str:
@@ -86,6 +91,7 @@ class RoutePolicy:
         scan: ScanFacts = NO_SCAN,
         feasible: Collection[str] | None = None,
         crowding: Mapping[str, float] | None = None,
+        runs: TemplateRuns | None = None,
     ) -> Choice:
         """The engine for a statement.
 
@@ -94,93 +100,115 @@ class RoutePolicy:
             scan: what it would read, as far as known.
             feasible: engines that can take it; None: all of them.
             crowding: how many times as long a statement takes on an engine as full as now.
+            runs: of its template; None: those the policy knows.
         """
-        allowed = self._allowed(feasible)
+        allowed = [feasible is None or name in feasible for name in self.engines]
         fallback = next((one for one in self.learned.order if allowed[one]), None)
         if fallback is None:
             raise ValueError("no engine that can take the statement is known to the policy")
-        if np.count_nonzero(allowed) == 1:
+        if allowed.count(True) == 1:
             name = self.engines[fallback]
             return Choice(name, "only_one", 0.0, 0.0, f"only {name} can take it")
         load = self._load(crowding)
-        size = float(np.log2(1.0 + scan.bytes)) if scan.bytes is not None else np.nan
-        runs = self._runs_of(shape.template_id) if self.learned.known is not None else None
-        if runs is not None and self.learned.known is not None:
-            rule = self.learned.known
+        rule = self.learned.known
+        if runs is None and rule is not None:
+            runs = self._runs_of(shape.template_id)
+        if runs is not None and rule is not None:
+            size = math.log2(1.0 + scan.bytes) if scan.bytes is not None else math.nan
             reference = _reference(runs, allowed, self.learned.default)
-            local = runs.evidence(reference, size, rule.width, scan.wear)
-            is_enough = (local.runs[0] >= max(rule.least_runs, 1e-6)) & allowed
-            if np.count_nonzero(is_enough) > (1 if is_enough[reference] else 0):
+            difference, counts = runs.evidence(reference, size, rule.width, scan.wear)
+            least = max(rule.least_runs, 1e-6)
+            is_enough = [may and n >= least for may, n in zip(allowed, counts, strict=True)]
+            if is_enough.count(True) > is_enough[reference]:
                 at = _Here(reference, is_enough, load)
-                return self._by_runs(rule, local, shape, scan, at)
-        if self.learned.unseen is None:
+                return self._by_runs(rule, (difference, counts), shape, scan, at)
+        rule = self.learned.unseen
+        if rule is None:
             name = self.engines[fallback]
             return Choice(name, "abstained", 0.0, 0.0, "too little is known of it")
-        rule = self.learned.unseen
         predicted = self.learned.model.predict(self._space.vector(shape, scan), rule.source)
-        standing = _Standing(rule, predicted, np.zeros_like(predicted), None)
+        standing = _Standing(rule, predicted.tolist(), [0.0] * len(self.engines), None)
         return self._taken(standing, _Here(self.learned.default, allowed, load))
 
     def _by_runs(
         self,
         rule: Rule,
-        local: LocalEvidence,
+        local: tuple[list[float], list[float]],
         shape: StatementShape,
         scan: ScanFacts,
         at: _Here,
     ) -> Choice:
-        learned, allowed, reference = self.learned, at.allowed, at.reference
-        source, vector = rule.source, np.zeros(0)
-        if rule.prior < _SILENT * float(local.runs[0][allowed].min()):
+        difference, counts = local
+        told = [n for n, may in zip(counts, at.allowed, strict=True) if may]
+        source = rule.source
+        if not rule.is_residual and rule.prior < _SILENT * min(told):
             source = "flat"  # beside so many runs the model's word changes nothing
-        if source != "flat":
-            vector = self._space.vector(shape, scan)
-        model = learned.model.predict(vector, source)
-        relative = model - model[reference]
-        mean, doubt = combined(relative[None, :], local, rule.prior, learned.scatter)
-        doubt[0, reference] = 0.0
-        runs = float(np.where(allowed, local.runs[0], 0.0).max())
-        return self._taken(_Standing(rule, mean[0], doubt[0], runs), at)
+        vector = self._space.vector(shape, scan) if source != "flat" else _NOTHING
+        model: list[float] = self.learned.model.predict(vector, source).tolist()
+        usual, prior = model[at.reference], rule.prior
+        # What runs say beyond the model, or what they say and the model beside them.
+        word = 1.0 if rule.is_residual else 0.0
+        mean = [
+            (n * (own + word * (said - usual)) + prior * (said - usual)) / (n + prior)
+            for own, n, said in zip(difference, counts, model, strict=True)
+        ]
+        doubt = [one / math.sqrt(n + prior) for one, n in zip(self._scatter, counts, strict=True)]
+        doubt[at.reference] = 0.0
+        return self._taken(_Standing(rule, mean, doubt, max(told)), at)
 
     def _taken(self, standing: _Standing, at: _Here) -> Choice:
         rule, runs, reference, allowed = standing.rule, standing.runs, at.reference, at.allowed
-        expected = standing.predicted + rule.correction - rule.correction[reference]
-        expected = expected + at.load - at.load[reference]
-        may = allowed & (rule.allowed | (np.arange(len(allowed)) == self.learned.default))
+        plain = self._rules[id(rule)]
+        base = plain.correction[reference] + at.load[reference]
+        expected = [
+            one + correction + load - base
+            for one, correction, load in zip(
+                standing.predicted, plain.correction, at.load, strict=True
+            )
+        ]
+        places = range(len(expected))
         if not allowed[reference]:
             # The margin guards the engine one is used to; without it the best guess is all.
-            best = int(np.where(allowed, expected, np.inf).argmin())
+            best = min((one for one in places if allowed[one]), key=lambda one: expected[one])
+            may = []
         else:
-            score = np.where(may, expected + rule.caution * standing.doubt + rule.margin, np.inf)
-            score[reference] = 0.0
-            best = int(score.argmin())
+            may = [
+                one
+                for one in places
+                if one != reference
+                and allowed[one]
+                and (plain.allowed[one] or one == self.learned.default)
+            ]
+            score = {
+                one: expected[one] + rule.caution * standing.doubt[one] + rule.margin for one in may
+            }
+            best = min(may, key=lambda one: score[one], default=reference)
+            if best != reference and score[best] >= 0:
+                best = reference
         basis: Basis = "model" if runs is None else "profile"
         known = "a model of similar statements" if runs is None else f"{runs:.0f} runs of it"
         name, usual = self.engines[best], self.engines[reference]
         if best != reference:
-            gain = 1.0 - float(np.exp(min(expected[best], 0.0)))
+            gain = 1.0 - math.exp(min(expected[best], 0.0))
             reason = f"{known}: {gain:.0%} less than on {usual} expected"
             return Choice(name, basis, gain, runs or 0.0, reason)
-        rival = np.where(may & (np.arange(len(may)) != reference), expected, np.inf).min()
-        if rival < 0:
+        if any(expected[one] < 0 for one in may):
             reason = f"{known}: no engine is better than {name} by enough"
             return Choice(name, "abstained", 0.0, runs or 0.0, reason)
         return Choice(name, basis, 0.0, runs or 0.0, f"{known}: {name} is best")
 
-    def _load(self, crowding: Mapping[str, float] | None) -> NDArray[np.float64]:
+    def _load(self, crowding: Mapping[str, float] | None) -> list[float]:
         if not crowding:
-            return np.zeros(len(self.engines))
-        return np.log([max(crowding.get(name, 1.0), 1.0) for name in self.engines])
+            return [0.0] * len(self.engines)
+        return [math.log(max(crowding.get(name, 1.0), 1.0)) for name in self.engines]
 
-    def _allowed(self, feasible: Collection[str] | None) -> NDArray[np.bool_]:
-        if feasible is None:
-            return np.ones(len(self.engines), np.bool_)
-        allowed = np.zeros(len(self.engines), np.bool_)
-        for name in feasible:
-            place = self._column.get(name)
-            if place is not None:
-                allowed[place] = True
-        return allowed
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """The arrays of a rule as lists."""
+
+    correction: list[float]
+    allowed: list[bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +216,8 @@ class _Standing:
     """What is expected of the engines, relative to one of them."""
 
     rule: Rule
-    predicted: NDArray[np.float64]
-    doubt: NDArray[np.float64]
+    predicted: list[float]
+    doubt: list[float]
     runs: float | None  # None: no run of the template
 
 
@@ -198,14 +226,15 @@ class _Here:
     """Which engine the others are compared with, which may be taken, and how full each is."""
 
     reference: int
-    allowed: NDArray[np.bool_]
-    load: NDArray[np.float64]
+    allowed: list[bool]
+    load: list[float]
 
 
-def _reference(runs: TemplateRuns, allowed: NDArray[np.bool_], default: int) -> int:
+def _reference(runs: TemplateRuns, allowed: list[bool], default: int) -> int:
     """The default, or the engine that ran the template most where the default never did."""
     counts = runs.counts
     if counts[default] and allowed[default]:
         return default
-    usable = np.where(allowed, counts, 0)
-    return int(usable.argmax()) if usable.any() else default
+    usable = [n if may else 0.0 for n, may in zip(counts, allowed, strict=True)]
+    most = max(usable)
+    return usable.index(most) if most else default

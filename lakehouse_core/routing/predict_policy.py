@@ -40,6 +40,7 @@ class Rule:
         correction: added to each engine's prediction, since totals are sums and not medians.
         allowed: engines the default may be left for.
         least_runs: of a template, without which an engine is not taken for what it did there.
+        is_residual: own runs tell what the model's word lacks, not what stands beside it.
         saving: share of the default's total that it saved out of fold.
         error: standard error of that share.
     """
@@ -54,6 +55,7 @@ class Rule:
     saving: float = 0.0
     error: float = 0.0
     least_runs: float = 0.0
+    is_residual: bool = False
 
 
 @dataclass(frozen=True, slots=True)

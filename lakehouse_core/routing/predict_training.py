@@ -7,7 +7,8 @@ Two situations are learnt apart, each with its own rule: a statement whose templ
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from lakehouse_core.routing.features import FeatureSpace
 
 Matrix = Any  # NDArray[np.float64]
+_Candidate = tuple[Rule, Matrix, Matrix]
 
 VERSION = 1
 FOLDS = 5
@@ -34,6 +36,7 @@ _LEAST_TEMPLATES = 8
 _LEAST_FOREST_ROWS = 40
 _MOST_ROWS = 6_000  # beyond, a sample teaches as much
 _PRIORS = (0.3, 1.0, 3.0, 10.0)
+_RESIDUAL_PRIORS = (3.0, 30.0)
 _WIDTHS = (1.0, np.inf)
 _KNOWN_KAPPA, _UNSEEN_KAPPA = 1.6, 1.6
 
@@ -89,6 +92,8 @@ class Learned:
         known: the rule for templates that have run; None: abstain.
         unseen: the rule for other templates; None: abstain.
         scatter: standard deviation of single log differences within a template, per engine.
+        told: what models that had not seen a row said of it, row x engine, where the known rule
+            needs it of the runs it was learnt from; it is not stored with the model.
     """
 
     version: int
@@ -99,6 +104,7 @@ class Learned:
     known: Rule | None
     unseen: Rule | None
     scatter: NDArray[np.float64]
+    told: Matrix | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +116,16 @@ class Trained:
     learned: Learned
 
 
-def train(history: History, *, seed: int = 0) -> Learned:
-    """Learn; the same history and seed give the same answer."""
-    digest = digest_of(history)
+def train(history: History, *, seed: int = 0, has_texts: bool = False) -> Learned:
+    """Learn; the same history and seed give the same answer.
+
+    Args:
+        history: what was run.
+        seed: of folds and forests.
+        has_texts: the runs of a template come with what the model says of each (`Learned.told`);
+            live profiles do not keep the texts of their runs.
+    """
+    digest, whole = digest_of(history), history
     history = _sampled(history, seed)
     logs = logs_of(history)
     values = np.exp(logs.filled)
@@ -125,23 +138,36 @@ def train(history: History, *, seed: int = 0) -> Learned:
     scatter = _scatter(history, logs, default)
     engines = len(history.engines)
     model = _fit(history, logs, default, seed)
-    if len(values) < _LEAST_ROWS or engines < 2:
-        return Learned(VERSION, digest, default, order, model, None, None, scatter)
+    nothing = Learned(VERSION, digest, default, order, model, None, None, scatter)
     allowed = is_told & (np.arange(engines) != default)
-    if not allowed.any():
-        return Learned(VERSION, digest, default, order, model, None, None, scatter)
+    if len(values) < _LEAST_ROWS or engines < 2 or not allowed.any():
+        return nothing
     past = _Past(history, logs, values, default, allowed)
-    known = _known_rule(past, scatter, seed)
+    fold = np.random.default_rng(seed).integers(0, FOLDS, len(values))
+    predicted = _out_of_fold_models(history, logs, fold, default, seed)
+    known = _known_rule(past, scatter, fold, predicted, has_texts=has_texts)
     unseen = _unseen_rule(past, seed)
-    return Learned(VERSION, digest, default, order, model, known, unseen, scatter)
+    told = None
+    if known is not None and known.is_residual:
+        is_whole = len(whole.template) == len(history.template)
+        told = (
+            predicted[known.source] if is_whole else model.predict_many(whole.matrix)[known.source]
+        )
+    return replace(nothing, known=known, unseen=unseen, told=told)
 
 
 def combined(
-    predicted: Matrix, local: LocalEvidence, prior: float, scatter: NDArray[np.float64]
+    predicted: Matrix,
+    local: LocalEvidence,
+    prior: float,
+    scatter: NDArray[np.float64],
+    *,
+    is_residual: bool = False,
 ) -> tuple[Matrix, Matrix]:
     """The model's word and the template's own runs in one, and how uncertain that is."""
     runs = local.runs + prior
-    mean = (local.runs * local.difference + prior * predicted) / runs
+    own = local.difference + predicted if is_residual else local.difference
+    mean = (local.runs * own + prior * predicted) / runs
     return mean, scatter / np.sqrt(runs)
 
 
@@ -221,34 +247,56 @@ class _Past:
     allowed: NDArray[np.bool_]
 
 
-def _known_rule(past: _Past, scatter: NDArray[np.float64], seed: int) -> Rule | None:
-    history, logs, values, default = past.history, past.logs, past.values, past.default
-    fold = np.random.default_rng(seed).integers(0, FOLDS, len(values))
-    predicted = _out_of_fold_models(history, logs, fold, default, seed)
+def _known_rule(
+    past: _Past,
+    scatter: NDArray[np.float64],
+    fold: NDArray[np.int64],
+    predicted: dict[str, Matrix],
+    *,
+    has_texts: bool,
+) -> Rule | None:
+    history, values, default = past.history, past.values, past.default
     widths = _WIDTHS if np.isfinite(history.size).any() else _WIDTHS[1:]
-    locals_ = {
-        width: out_of_fold(
-            history.template, logs.known, history.size, fold, default=default, width=width
-        )
-        for width in widths
-    }
+    locals_ = {width: _own_runs(past, fold, width) for width in widths}
     seen = np.delete(locals_[np.inf].runs, default, axis=1).max(axis=1) > 0
     if seen.sum() < _LEAST_ROWS:
         return None
     # Known templates come again: their rows vary, not the templates.
     trial = Trial(values[seen], np.arange(int(seen.sum())), default, _KNOWN_KAPPA)
 
-    def candidates() -> Iterator[tuple[Rule, Matrix, Matrix]]:
+    def beside(source: str, local: LocalEvidence, rule: Rule) -> Iterator[_Candidate]:
+        model = predicted[source][seen]
+        chosen = LocalEvidence(local.difference[seen], local.runs[seen])
+        mean, doubt = combined(model, chosen, rule.prior, scatter, is_residual=rule.is_residual)
+        for correction in (np.zeros(values.shape[1]), correction_of(mean, trial)):
+            yield replace(rule, correction=correction), mean, doubt
+
+    def candidates() -> Iterator[_Candidate]:
+        zeros = np.zeros(values.shape[1])
         for source, model in predicted.items():
-            for width, local in locals_.items():
-                for prior in _PRIORS:
-                    chosen = LocalEvidence(local.difference[seen], local.runs[seen])
-                    mean, doubt = combined(model[seen], chosen, prior, scatter)
-                    for correction in (np.zeros(values.shape[1]), correction_of(mean, trial)):
-                        rule = Rule(source, 0.0, 0.0, prior, width, correction, past.allowed)
-                        yield rule, mean, doubt
+            for (width, local), prior in product(locals_.items(), _PRIORS):
+                rule = Rule(source, 0.0, 0.0, prior, width, zeros, past.allowed)
+                yield from beside(source, local, rule)
+            if has_texts and source != "flat":
+                rest = _own_runs(past, fold, np.inf, beyond=model)
+                for prior in _RESIDUAL_PRIORS:
+                    rule = Rule(
+                        source, 0.0, 0.0, prior, np.inf, zeros, past.allowed, is_residual=True
+                    )
+                    yield from beside(source, rest, rule)
 
     return best_rule(candidates(), trial)
+
+
+def _own_runs(
+    past: _Past, fold: NDArray[np.int64], width: float, beyond: Matrix | None = None
+) -> LocalEvidence:
+    """For each row the runs of its template in other folds; of each what was not foretold."""
+    history, known = past.history, past.logs.known
+    logs = known if beyond is None else known - beyond
+    return out_of_fold(
+        history.template, logs, history.size, fold, default=past.default, width=width
+    )
 
 
 def _unseen_rule(past: _Past, seed: int) -> Rule | None:
@@ -261,7 +309,7 @@ def _unseen_rule(past: _Past, seed: int) -> Rule | None:
     predicted = _out_of_fold_models(history, logs, fold, default, seed)
     trial = Trial(values, history.template, default, _UNSEEN_KAPPA)
 
-    def candidates() -> Iterator[tuple[Rule, Matrix, Matrix]]:
+    def candidates() -> Iterator[_Candidate]:
         for source, model in predicted.items():
             if source == "flat":
                 continue

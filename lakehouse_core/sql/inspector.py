@@ -29,7 +29,6 @@ from lakehouse_core.sql.records import Fingerprint, Inspection, UnparsedReason
 from lakehouse_core.sql.scanning import evaluate_scans, scan_shapes
 from lakehouse_core.sql.schema import Schema
 from lakehouse_core.sql.shape import (
-    NO_LITERALS,
     StatementShape,
     TemplateShape,
     literal_numbers,
@@ -71,6 +70,16 @@ class _Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class _Keyed:
+    """A text that was found under its key: a decision asks for the same one several times."""
+
+    sql: str
+    dialect: SqlDialect
+    full_key: str
+    known: tuple[Fingerprint, str]
+
+
+@dataclass(frozen=True, slots=True)
 class _Wanted:
     """What is asked of a text."""
 
@@ -104,6 +113,7 @@ class Inspector:
         self._shapes: Cache[tuple[object, ...], tuple[Shape, ...]] = Cache(cached)
         self._templates: Cache[tuple[str, str], TemplateShape] = Cache(cached)
         self._scans: Cache[tuple[object, ...], tuple[ScanShape, ...]] = Cache(cached)
+        self._last: _Keyed | None = None
 
     def fingerprint(self, sql: str, dialect: str) -> Fingerprint:
         """The template of a statement; never raises on account of the text or the dialect."""
@@ -165,8 +175,7 @@ class Inspector:
         except UnknownDialectError as error:
             return _inspection(_of_unknown_dialect(sql, error))
         defaults = Defaults(default_catalog, tuple(default_namespace))
-        full_key = language.masker.full_key(sql)
-        known = self._known(sql, full_key, language)
+        full_key, known = self._keyed(sql, language)
         place = (language.name, default_catalog, defaults.namespace)
         found = self._glances.get((known[0].template_id, *place)) if known else None
         if found is not None:
@@ -180,13 +189,15 @@ class Inspector:
         return found
 
     def shape(self, sql: str, dialect: str) -> StatementShape:
-        """A text in numbers; never raises, as `fingerprint`."""
+        """A text in numbers; never raises, as `fingerprint`.
+
+        A dialect that is not known is read as plain SQL: what a text does can be counted anyway.
+        """
         try:
             language = dialect_named(dialect)
-        except UnknownDialectError as error:
-            return StatementShape(_of_unknown_dialect(sql, error).template_id, None, NO_LITERALS)
-        full_key = language.masker.full_key(sql)
-        known = self._known(sql, full_key, language)
+        except UnknownDialectError:
+            language = neutral_dialect()
+        full_key, known = self._keyed(sql, language)
         template = self._templates.get((language.name, known[0].template_id)) if known else None
         if known is None or template is None:
             analysis, _ = self._analyse(sql, full_key, language)
@@ -222,8 +233,7 @@ class Inspector:
         columns = schema if schema is None or isinstance(schema, Schema) else Schema(schema)
         defaults = Defaults(default_catalog, tuple(default_namespace), columns)
         wanted = _Wanted(language, defaults, literals=True)
-        full_key = language.masker.full_key(sql)
-        known = self._known(sql, full_key, language)
+        full_key, known = self._keyed(sql, language)
         if known is not None and full_key is not None:
             shapes = self._scans.get((known[1], *wanted.key(known[0])))
             if shapes is not None:
@@ -287,6 +297,19 @@ class Inspector:
         return _with_predicates(inspection, evaluate(shapes, slots))
 
     # --- the hot path ------------------------------------------------------------------------
+
+    def _keyed(
+        self, sql: str, dialect: SqlDialect
+    ) -> tuple[str | None, tuple[Fingerprint, str] | None]:
+        """A text without its literals, and what is known under that."""
+        last = self._last
+        if last is not None and last.sql is sql and last.dialect is dialect:
+            return last.full_key, last.known
+        full_key = dialect.masker.full_key(sql)
+        known = self._known(sql, full_key, dialect)
+        if known is not None and full_key is not None:
+            self._last = _Keyed(sql, dialect, full_key, known)
+        return full_key, known
 
     def _known(
         self, sql: str, full_key: str | None, dialect: SqlDialect

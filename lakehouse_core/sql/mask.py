@@ -97,6 +97,7 @@ class Masker:
         tokenizer = dialect.base.tokenizer_class
         self._is_able = _is_plain(dialect)
         self._pattern, self._actions = _scanner(dialect)
+        self._literal = {at for at, action in enumerate(self._actions) if action is _literal}
         escapes = {*tokenizer.STRING_ESCAPES, *tokenizer.BYTE_STRING_ESCAPES}
         self._escape = "\\" if "\\" in escapes else MASK
         self._has_dollars = any(
@@ -118,9 +119,12 @@ class Masker:
 
     def mask(self, text: str, full_key: str) -> Mask:
         """The literals of a text that has a key."""
-        actions, found = self._actions, self._pattern.finditer(text)
-        literals = [m for m in found if actions[m.lastindex or 0] is _literal]
-        return Mask(full_key, tuple(m[0] for m in literals), tuple(m.end() - 1 for m in literals))
+        literal, literals, ends = self._literal, [], []
+        for match in self._pattern.finditer(text):
+            if match.lastindex in literal:
+                literals.append(match[0])
+                ends.append(match.end() - 1)
+        return Mask(full_key, tuple(literals), tuple(ends))
 
     def comments(self, text: str) -> list[tuple[int, int]]:
         """Where the comments of a text that has a key begin and end (exclusive)."""

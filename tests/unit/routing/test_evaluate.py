@@ -40,6 +40,14 @@ def test_repeated_templates_get_most_of_what_there_is_to_save(tmp_path: Path, sh
 
 
 @pytest.mark.slow
+def test_literals_tell_engines_apart_within_a_template(tmp_path: Path) -> None:
+    found = evaluate(read_workload(*write(tmp_path, *_by_literal()), "seconds"))[0]
+    assert found.known_share == 1.0
+    assert found.saving_share is not None
+    assert found.saving_share >= 0.9
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["scan_crossover", "window_crossover"])
 def test_new_templates_are_routed_by_what_features_tell(tmp_path: Path, shape: str) -> None:
     found = evaluated(tmp_path, shape)
@@ -114,5 +122,22 @@ def _small() -> tuple[pa.Table, pa.Table]:
         for engine in ("left", "right"):
             is_quick = (engine == "left") == (column == "a")
             seconds = float((1 if is_quick else 4) * np.exp(rng.normal(0, 0.05)))
+            timings.append({"query_id": str(row), "engine": engine, "seconds": seconds})
+    return pa.Table.from_pylist(queries), pa.Table.from_pylist(timings)
+
+
+def _by_literal() -> tuple[pa.Table, pa.Table]:
+    """Which engine is better depends on a number in the text, for each template from another on."""
+    rng = np.random.default_rng(1)
+    turn = rng.normal(0, 1.5, 10)
+    queries, timings = [], []
+    for row in range(360):
+        number, asked = int(rng.integers(10)), float(rng.uniform(0, 12))
+        sql = f"SELECT c{number} FROM t{number} WHERE n < {int(np.exp(asked))}"  # noqa: S608 made up
+        split = "train" if row < 240 else "test"
+        queries.append({"query_id": str(row), "sql": sql, "dialect": "ansi", "split": split})
+        apart = 0.6 * (asked - 6) + turn[number]
+        for engine, log in (("left", apart / 2), ("right", -apart / 2)):
+            seconds = float(np.exp(log + rng.normal(0, 0.1)))
             timings.append({"query_id": str(row), "engine": engine, "seconds": seconds})
     return pa.Table.from_pylist(queries), pa.Table.from_pylist(timings)

@@ -12,6 +12,7 @@ import pytest
 
 from lakehouse_core.domain.errors import EvaluationDataError
 from lakehouse_core.routing.evaluate_data import priced, read_workload
+from lakehouse_core.sql.inspector import Inspector
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +76,7 @@ def test_good_files_are_read(files: Files) -> None:
         ({}, {"query_id": ["a", "a", "a", "a"]}, ["Q.parquet", "'query_id'", "row 2", "no timing"]),
         ({}, {"engine": ["x", "", "x", "y"]}, ["T.parquet", "'engine'", "row 2", "empty"]),
         ({}, {"engine": ["x", "oracle", "x", "y"]}, ["T.parquet", "'engine'", "row 2", "rename"]),
+        ({}, {"engine": ["x"] * 4}, ["T.parquet", "'engine'", "'x'", "nothing to choose"]),
         ({}, {"failed": ["no"] * 4}, ["T.parquet", "'failed'"]),
     ],
 )
@@ -85,6 +87,16 @@ def test_a_refusal_names_file_column_and_row(
     with pytest.raises(EvaluationDataError) as raised:
         read_workload(files.queries, files.timings, "seconds")
     assert all(word in str(raised.value) for word in says), str(raised.value)
+
+
+def test_a_dialect_may_be_missing_or_unknown(files: Files) -> None:
+    files.write(QUERIES | {"dialect": ["ansi", None]}, TIMINGS)
+    found = read_workload(files.queries, files.timings, "seconds")
+    assert found.dialects == ["ansi", ""]
+    for dialect in found.dialects:
+        shape = Inspector().shape("SELECT sum(a) FROM t JOIN u ON t.k = u.k", dialect)
+        assert shape.template is not None
+        assert shape.template.count("joins") == 1
 
 
 def test_cost_needs_its_column(files: Files) -> None:

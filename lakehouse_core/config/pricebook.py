@@ -34,7 +34,7 @@ from lakehouse_core.config.types import Count, Float, Name, Price, Text
 from lakehouse_core.config.units import ByteSize
 from lakehouse_core.domain.cost import Price as BookPrice
 from lakehouse_core.domain.list_prices import PUBLIC
-from lakehouse_core.domain.pricebook import ALWAYS, PriceBook, price_id
+from lakehouse_core.domain.pricebook import ALWAYS, EngineRates, PriceBook, price_id
 
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 _RATE_PLACES = Decimal("0.000000000001")
@@ -225,6 +225,11 @@ class PricesConfig(Section):
         book, at = self._newest()
         rates = [one.effective_rate for one in book.compute("", at) if one.unit == "core_hour"]
         return rates[0] if rates else None
+
+    def rates(self, engine_id: str) -> EngineRates:
+        """What the work of an engine costs, by its own prices."""
+        book, at = self._newest()
+        return EngineRates.of(book.compute(engine_id, at))
 
     @property
     def gb_month(self) -> Decimal | None:

@@ -11,13 +11,15 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 
-from lakehouse_core.domain.cost import Price
+from lakehouse_core.domain.cost import TB, Price
 
 ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
 COMPUTE_UNITS = frozenset(
     {"cluster_hour", "node_hour", "core_hour", "tb_scanned", "credit", "slot_hour"}
 )
+MS_PER_HOUR = Decimal(3_600_000)
 DEFAULT_EDITION = "standard"
 DEFAULT_CLASS = "standard"
 
@@ -29,6 +31,53 @@ class Stretch:
     start: datetime
     end: datetime
     prices: tuple[Price, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRates:
+    """What an engine's work costs; None is what it is not paid by.
+
+    Attributes:
+        tb_scanned: of a TB read.
+        core_hour: of a core at work.
+        engine_hour: of the whole engine while it works: nodes, a cluster, a credit of the smallest
+            warehouse, a slot.
+    """
+
+    tb_scanned: Decimal | None = None
+    core_hour: Decimal | None = None
+    engine_hour: Decimal | None = None
+
+    @classmethod
+    def of(cls, prices: Sequence[Price]) -> EngineRates:
+        """The rates of the prices that count for an engine."""
+        found: dict[str, Decimal] = {}
+        for one in prices:
+            name = one.unit if one.unit in ("tb_scanned", "core_hour") else "engine_hour"
+            found[name] = found.get(name, Decimal(0)) + one.effective_rate
+        return cls(**found)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the engine is priced at all."""
+        return (self.tb_scanned, self.core_hour, self.engine_hour) != (None, None, None)
+
+    def of_bytes(self, read: float | None) -> Decimal | None:
+        """What reading costs; None where it is paid for and nobody knows how much was read."""
+        if self.tb_scanned is None:
+            return Decimal(0)
+        return None if read is None else self.tb_scanned * Decimal(read) / TB
+
+    def of_time(self, core_ms: float | None, engine_ms: float | None) -> Decimal | None:
+        """What time costs; None where it is paid for and nobody knows how much it was."""
+        total = Decimal(0)
+        for rate, taken in ((self.core_hour, core_ms), (self.engine_hour, engine_ms)):
+            if rate is None:
+                continue
+            if taken is None:
+                return None
+            total += rate * Decimal(taken) / MS_PER_HOUR
+        return total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

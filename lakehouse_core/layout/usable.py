@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Iceberg holds no longer list against bounds.
 MOST_LISTED = 200
+# A column cut off to a day or a month is tested as a range (sql/truncation.py).
+TRUNCATIONS = frozenset({"CAST AS DATE", "DATE_TRUNC"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,9 @@ def fault_of(
         reached: columns and operators that the conditions of the text's scans test.
     """
     values, operator = predicate.values, predicate.operator
+    is_range = any((predicate.column, limit) in reached for limit in (">=", "<"))
+    if predicate.function in TRUNCATIONS and is_range and not predicate.is_negated:
+        return columns.fault(predicate.column)
     faults: tuple[tuple[bool, str], ...] = (
         (predicate.function is not None, f"{predicate.column} is wrapped in {predicate.function}"),
         (

@@ -18,6 +18,7 @@ from lakehouse_core.store.rows import to_arrow
 if TYPE_CHECKING:
     from lakehouse_core.config.models import Config
     from lakehouse_core.config.pricebook import PricesConfig
+    from lakehouse_core.domain.pricebook import EngineRates
     from lakehouse_core.store.port import TelemetryStore
 
 # Fewer runs than these on one side are an accident, not a saving.
@@ -27,8 +28,6 @@ MEASURED_FOR = timedelta(days=30)
 MONTH = timedelta(days=30)
 # A month is not foretold from a few minutes of queries: runs of less than a day count as a day's.
 LEAST_TIME = timedelta(days=1)
-_TB = Decimal(10**12)
-_MS_PER_HOUR = Decimal(3_600_000)
 _MICRO = Decimal("0.000001")
 
 # With the neighbours of each on its table: only runs between them tell what it changed.
@@ -109,7 +108,7 @@ def measure_savings(store: TelemetryStore, config: Config, now: datetime) -> int
 def _saving(
     action_id: str, runs: _Runs, since: timedelta, prices: PricesConfig, now: datetime
 ) -> Saving:
-    per_run = _saved_per_run(runs, prices)
+    per_run = _saved_per_run(runs, prices.rates(runs.engine_id))
     per_month = Decimal(runs.runs_after) * Decimal(MONTH / since)
     return Saving(
         action_id=action_id,
@@ -126,14 +125,20 @@ def _saving(
     )
 
 
-def _saved_per_run(runs: _Runs, prices: PricesConfig) -> Decimal | None:
+def _saved_per_run(runs: _Runs, rates: EngineRates) -> Decimal | None:
     """Money per run; negative when it became dearer; None where nothing is priced or measured."""
-    per_tb = prices.tb_scanned.get(runs.engine_id)
-    if per_tb is not None:
-        if runs.bytes_before is None or runs.bytes_after is None:
-            return None
-        return (Decimal(runs.bytes_before) - Decimal(runs.bytes_after)) * per_tb / _TB
-    if prices.core_hour is None or runs.core_ms_before is None or runs.core_ms_after is None:
+    parts = (
+        (rates.of_bytes(runs.bytes_before), rates.of_bytes(runs.bytes_after)),
+        (
+            rates.of_time(runs.core_ms_before, runs.ms_before),
+            rates.of_time(runs.core_ms_after, runs.ms_after),
+        ),
+    )
+    if not rates.is_known:
         return None
-    spared = Decimal(runs.core_ms_before) - Decimal(runs.core_ms_after)
-    return spared * prices.core_hour / _MS_PER_HOUR
+    saved = Decimal(0)
+    for before, after in parts:
+        if before is None or after is None:
+            return None
+        saved += before - after
+    return saved

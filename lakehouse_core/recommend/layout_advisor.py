@@ -195,17 +195,24 @@ class LayoutAdvisor:
 
 
 def scan_prices(config: Config) -> Mapping[str, ScanPrice]:
-    """What reading costs on each engine: by bytes where it bills so, else the time of a core."""
-    prices = config.prices
+    """What reading costs on each engine by its own prices: bytes, and the time they take.
+
+    An engine that is paid as a whole is taken to read at the pace of one core: how many cores it
+    has the price book does not say.
+    """
     found: dict[str, ScanPrice] = {}
     for engine in config.engines:
-        per_tb = prices.tb_scanned.get(engine)
-        if per_tb is not None:
-            found[engine] = ScanPrice(per_byte=per_tb / model.TB)
-        elif prices.core_hour is not None:
-            per_ms = prices.core_hour / 3_600_000
-            found[engine] = ScanPrice(
-                per_byte=per_ms / Decimal(model.LIKELY.bytes_per_ms),
-                per_file=per_ms * Decimal(model.LIKELY.file_ms),
-            )
+        rates = config.prices.rates(engine)
+        if not rates.is_known:
+            continue
+        byte_ms = 1 / model.LIKELY.bytes_per_ms
+        file_ms = model.LIKELY.file_ms
+        found[engine] = ScanPrice(
+            per_byte=_sure(rates.of_bytes(1)) + _sure(rates.of_time(byte_ms, byte_ms)),
+            per_file=_sure(rates.of_time(file_ms, file_ms)),
+        )
     return found
+
+
+def _sure(amount: Decimal | None) -> Decimal:
+    return amount or Decimal(0)

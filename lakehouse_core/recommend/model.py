@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lakehouse_core.config.pricebook import PricesConfig
+    from lakehouse_core.domain.pricebook import EngineRates
     from lakehouse_core.domain.table import TableMetrics
     from lakehouse_core.recommend.facts import Reader
 
 MIB = 2**20
-TB = Decimal(10**12)
 GB = Decimal(10**9)
 MONTH_DAYS = 30.0
 REWRITE_BYTES_PER_CORE_SECOND = 40 * MIB
@@ -88,24 +88,20 @@ def planning_after(measured_ms: float, before: TableMetrics, after: TableMetrics
 
 
 def usd_per_month(
-    reader: Reader, prices: PricesConfig, days: float, time_share: Span, bytes_share: Span
+    reader: Reader, rates: EngineRates, days: float, time_share: Span, bytes_share: Span
 ) -> Span | None:
-    """What one reader saves in a month; None where nothing is priced or measured.
+    """What one reader saves in a month on its engine's own prices; None: not priced or measured.
 
-    An engine that bills by bytes saves by bytes, every other by the time its cores work. Where an
-    engine does not tell its processor time, one core counts for as long as the query ran.
+    What is paid by bytes saves by bytes, everything else by time: of cores, or of the whole engine.
+    Where an engine does not tell its processor time, one core counts for as long as the query ran.
     """
-    per_tb = prices.tb_scanned.get(reader.engine_id)
-    if per_tb is not None:
-        if reader.bytes_scanned is None:
-            return None
-        spent, share = float(per_tb * reader.bytes_scanned / TB), bytes_share
-    else:
-        core_ms = reader.cpu_ms if reader.cpu_ms is not None else reader.execution_ms
-        if prices.core_hour is None or core_ms is None:
-            return None
-        spent, share = float(prices.core_hour) * core_ms / 3_600_000, time_share
-    return share.times(spent * MONTH_DAYS / days)
+    core_ms = reader.cpu_ms if reader.cpu_ms is not None else reader.execution_ms
+    by_bytes = rates.of_bytes(reader.bytes_scanned)
+    by_time = rates.of_time(core_ms, reader.execution_ms)
+    if not rates.is_known or by_bytes is None or by_time is None:
+        return None
+    saved = bytes_share.times(float(by_bytes)).plus(time_share.times(float(by_time)))
+    return saved.times(MONTH_DAYS / days)
 
 
 def storage_usd_per_month(freed_bytes: Span, prices: PricesConfig) -> Span | None:

@@ -88,9 +88,11 @@ def _action(subject: Subject, remedy: Remedy) -> Action | None:
 def _savings(subject: Subject, remedy: Remedy) -> list[tuple[Reader, Span | None]]:
     time_share = model.time_saved(subject.metrics, remedy.live)
     bytes_share = model.bytes_saved(subject.metrics, remedy.live)
-    prices, days = subject.config.prices, subject.observed_days
+    engines = {one.engine_id for one in subject.readers}
+    rates = {engine: subject.config.prices.rates(engine) for engine in engines}
+    days = subject.observed_days
     return [
-        (one, model.usd_per_month(one, prices, days, time_share, bytes_share))
+        (one, model.usd_per_month(one, rates[one.engine_id], days, time_share, bytes_share))
         for one in subject.readers
     ]
 

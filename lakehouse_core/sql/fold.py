@@ -146,7 +146,7 @@ class Folder:
             if slot >= 0:
                 return lambda slots: literal.to_span(unquoted(slots.texts[slot]))
             return unknown
-        amount, word = self.program(node.this, depth), self._unit(unit)
+        amount, word = self.program(node.this, depth), self.unit(unit)
         return lambda slots: literal.to_span(amount(slots), word(slots))
 
     def _slot_of_kept(self, node: Any) -> int:
@@ -154,7 +154,8 @@ class Folder:
         number = node.meta.get("literal", -1) if isinstance(node, exp.Literal) else -1
         return self._numbers[number] if number >= 0 else -1
 
-    def _unit(self, node: Any) -> Callable[[Slots], str]:
+    def unit(self, node: Any) -> Callable[[Slots], str]:
+        """The program of a unit of time."""
         if not isinstance(node, (exp.Var, exp.Literal)):
             return lambda _: "?"
         number, name = self.number_of(node), str(node.this)
@@ -190,7 +191,7 @@ class Folder:
             self.program(node.this, depth),
             self.program(node.args.get("expression"), depth),
         )
-        word = self._unit(node.args.get("unit")) if node.args.get("unit") is not None else _days
+        word = self.unit(node.args.get("unit")) if node.args.get("unit") is not None else _days
         is_earlier = isinstance(node, _EARLIER)
 
         def run(slots: Slots) -> Constant:

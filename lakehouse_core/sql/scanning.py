@@ -23,10 +23,11 @@ from lakehouse_core.sql.condition import (
 )
 from lakehouse_core.sql.fold import item_value
 from lakehouse_core.sql.predicate import Reading, Shapes, column_path, wrapping
+from lakehouse_core.sql.truncation import truncating, untruncated
 from lakehouse_core.sql.usage import FILTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from lakehouse_core.sql.fold import Program
     from lakehouse_core.sql.lex import Lexed
@@ -39,13 +40,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonShape:
-    """A `ColumnTest` without its values."""
+    """A `ColumnTest` without its values.
+
+    Attributes:
+        unit: what the column is cut off to before it is compared; None: it is compared as it is.
+        others: see `ColumnTest` and `predicate.Shape`.
+    """
 
     column: str
     operator: Operator
     programs: tuple[Program, ...]
     list_slot: int
     is_negated: bool
+    unit: Callable[[Slots], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,9 @@ def _evaluate(shape: ConditionShape, slots: Slots) -> Condition:
         values = tuple(item_value(item) for item in dict.fromkeys(items))
     else:
         values = tuple(program(slots) for program in shape.programs)
+    if shape.unit is not None:
+        unit = shape.unit(slots)
+        return untruncated(shape.column, unit, shape.operator, values, is_negated=shape.is_negated)
     return ColumnTest(shape.column, shape.operator, values, shape.is_negated)
 
 
@@ -151,15 +161,32 @@ class _Scans(Shapes):
             return _NOTHING
         ref = refs[0]
         path = column_path(ref, condition.node)
-        if path is None or wrapping(path, ref) is not None:
+        is_bare = path is not None and wrapping(path, ref) is None
+        unit = None if path is None or is_bare else self._unit(path, ref)
+        if path is None or (not is_bare and unit is None):
             return _NOTHING
         reading = self.reading(condition.node, path, is_negated=condition.is_negated)
         columns = [name for base, name in self._reached(condition, ref, reading) if base is source]
         if len(columns) != 1 or reading.operator == "other":
             return _NOTHING
         return ComparisonShape(
-            columns[0], reading.operator, reading.programs, reading.list_slot, reading.is_negated
+            columns[0],
+            reading.operator,
+            reading.programs,
+            reading.list_slot,
+            reading.is_negated,
+            unit,
         )
+
+    def _unit(self, path: list[exp.Expr], ref: Ref) -> Callable[[Slots], str] | None:
+        """What a column is cut off to; None where it is wrapped in anything else."""
+        column, *around = path
+        wrappers = [node for node in around if not isinstance(node, exp.Paren)]
+        is_field = isinstance(column, exp.Column) and column.this is not ref.node
+        cut = None if is_field or len(wrappers) != 1 else truncating(wrappers[0])
+        if isinstance(cut, str):
+            return lambda _: cut
+        return None if cut is None else self._folder.unit(cut)
 
     # --- which readings a condition reaches --------------------------------------------------
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from pyarrow.parquet import FileMetaData
 
+READ_AT_ONCE_BYTES = 4 << 20
 PAGE_ROWS = 20_000  # as Iceberg's writers do: readers skip by page
 
 
@@ -154,6 +155,14 @@ def _read_all(layout: Layout, sources: Sequence[str]) -> Iterator[pa.Table]:
             yield ahead.popleft().result()
 
 
+def _opened(source: str) -> pq.ParquetFile:
+    """A file; a small one is read at once: mapping costs a fault of the kernel per page."""
+    path = Path(source)
+    if path.stat().st_size > READ_AT_ONCE_BYTES:
+        return pq.ParquetFile(path, memory_map=True, pre_buffer=False)
+    return pq.ParquetFile(pa.BufferReader(path.read_bytes()), pre_buffer=False)
+
+
 class _Reader:
     """Reads files as the table's schema says; files of one writer are understood once."""
 
@@ -163,7 +172,7 @@ class _Reader:
         self._known: tuple[pa.Schema, list[str] | None] | None = None
 
     def read(self, source: str) -> pa.Table:
-        with pq.ParquetFile(source, memory_map=True, pre_buffer=False) as file:
+        with _opened(source) as file:
             schema = file.schema_arrow
             known = self._known
             if known is None or not known[0].equals(schema, check_metadata=True):

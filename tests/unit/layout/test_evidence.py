@@ -92,6 +92,10 @@ def columns_used(sql: str) -> set[str]:
         ("id = 1 OR id = 7", {"id"}),
         ("amount >= 10.5", {"amount"}),
         ("day = DATE '2026-01-01'", {"day"}),
+        ("date(at) = DATE '2026-01-01'", {"at"}),
+        ("CAST(at AS DATE) BETWEEN DATE '2026-01-01' AND DATE '2026-01-03'", {"at"}),
+        ("date_trunc('month', day) >= DATE '2026-01-01'", {"day"}),
+        ("date(at) IN (DATE '2026-01-01', DATE '2026-02-01') OR id = 3", {"at", "id"}),
     ],
 )
 def test_condition_that_bounds_decide_is_used(condition: str, expected: set[str]) -> None:
@@ -101,7 +105,10 @@ def test_condition_that_bounds_decide_is_used(condition: str, expected: set[str]
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [
-        ("date(at) = DATE '2026-01-01'", "wrapped in"),
+        ("year(at) = 2026", "wrapped in YEAR"),
+        ("date(at) <> DATE '2026-01-01'", "wrapped in CAST AS DATE"),
+        ("date(region) = DATE '2026-01-01'", "wrapped in CAST AS DATE"),
+        ("date_trunc('fortnight', at) = DATE '2026-01-01'", "wrapped in DATE_TRUNC"),
         ("lower(region) = 'eu'", "wrapped in LOWER"),
         ("id = ?", "only known when the query runs"),
         ("gone = 5", "dropped or renamed"),

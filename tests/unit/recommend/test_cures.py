@@ -16,6 +16,8 @@ from lakehouse_core.domain.table import MIB
 from lakehouse_core.health import assess_table, thresholds_for
 from lakehouse_core.maintenance.plan import plan_hash
 from lakehouse_core.recommend.facts import OldSnapshots, Reader, Subject
+from lakehouse_core.recommend.layout_advisor import scan_prices
+from lakehouse_core.recommend.model import LIKELY, Span, usd_per_month
 from lakehouse_core.recommend.propose import proposals
 from tests.factories import NOW, lake_table, table_metrics
 
@@ -192,8 +194,8 @@ def test_readers_are_the_evidence_and_pay(config: Config) -> None:
     ]
     saving = change(found, "saving_usd_month")
     assert 0 < saving.low < saving.after < saving.high
-    # Two core hours and one hour of one core were used: no more than that can be saved.
-    assert saving.high < 0.05 * 3
+    # An hour of Trino's node and one of one core were used: no more than that can be saved.
+    assert saving.high < 0.0816 + 0.05
     assert "modelled" in saving.unit
     assert found.gain_usd_month == sum(one.saving_usd_month for one in found.evidence)
     assert change(found, "planning_ms").after < 80
@@ -207,6 +209,32 @@ def test_an_engine_billed_by_bytes_saves_nothing_by_fewer_files(config: Config) 
     billed = config.model_copy(update={"prices": prices})
     (found,) = proposals(subject(billed, SMALL, readers=(reader(),)))
     assert found.evidence[0].saving_usd_month == 0
+
+
+@pytest.mark.parametrize(
+    ("price", "expected"),
+    [
+        ({"unit": "core_hour", "list_price": "3"}, 3 * 2),  # two core hours were used
+        ({"unit": "cluster_hour", "list_price": "3"}, 3),  # within one hour of the cluster
+        ({"unit": "node_hour", "nodes": 4, "list_price": "3"}, 3 * 4),
+        ({"unit": "credit", "list_price": "3"}, 3),  # of the smallest warehouse
+    ],
+)
+def test_reader_saves_by_the_price_of_its_own_engine(
+    config: Config, price: dict[str, Any], expected: float
+) -> None:
+    prices = PricesConfig.model_validate({"book": {"t": {"engine": "trino", **price}}})
+    prices.know({"trino": "trino"})
+    rates = prices.rates("trino")
+    everything = Span(1.0, 1.0, 1.0)
+    found = usd_per_month(reader(), rates, 30.0, everything, everything)
+    assert found is not None
+    assert found.likely == pytest.approx(expected)
+    priced = config.model_copy(update={"prices": prices})
+    scan = scan_prices(priced)["trino"]
+    per_hour = expected / 2 if price["unit"] == "core_hour" else expected
+    assert float(scan.per_file) == pytest.approx(per_hour / 3_600_000 * LIKELY.file_ms)
+    assert scan_prices(priced)["duckdb"].per_file != scan.per_file
 
 
 def test_without_prices_order_follows_points_for_bytes(config: Config) -> None:
@@ -224,7 +252,7 @@ def test_without_prices_order_follows_points_for_bytes(config: Config) -> None:
 def test_who_is_read_more_comes_first(config: Config) -> None:
     (quiet,) = proposals(subject(config, SMALL))
     (some,) = proposals(subject(config, SMALL, readers=(reader(),)))
-    (much,) = proposals(subject(config, SMALL, readers=(reader(cpu_ms=7.2e8),)))
+    (much,) = proposals(subject(config, SMALL, readers=(reader(execution_ms=3.6e8),)))
     assert quiet.priority < some.priority < much.priority
 
 

@@ -41,8 +41,10 @@ NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 ROOT = Path(__file__).parents[1]
 
 TABLES = """
-INSERT INTO lake_table SELECT 'lake.bench.t' || n, 'lake', 'bench', 't' || n, $now::TIMESTAMPTZ,
-  'uuid-' || n, 'file:/lake/t' || n || '/metadata/1.json', 1, NULL, NULL
+INSERT INTO lake_table BY NAME SELECT 'lake.bench.t' || n AS table_id, 'lake' AS catalog,
+  'bench' AS namespace, 't' || n AS table_name, $now::TIMESTAMPTZ AS seen_at,
+  'uuid-' || n AS table_uuid, 'file:/lake/t' || n || '/metadata/1.json' AS metadata_location,
+  1 AS current_snapshot_id
 FROM range($tables::BIGINT) AS t(n)
 """
 METRICS = """

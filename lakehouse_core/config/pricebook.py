@@ -197,10 +197,13 @@ class PricesConfig(Section):
     bill_names: dict[Text, Billed] = Field(default_factory=dict)
     book: dict[Name, PriceEntry] = Field(default_factory=dict)
     _engine_types: dict[str, str] = PrivateAttr(default_factory=dict)
+    # The book of the newest prices, and the values it was made from.
+    _made: tuple[list[object], PriceBook, datetime] | None = PrivateAttr(default=None)
 
     def know(self, engine_types: dict[str, str]) -> None:
         """Hear which engines there are: some prices are for all of a type."""
         self._engine_types.update(engine_types)
+        self._made = None
 
     def all_prices(self, at: datetime) -> tuple[BookPrice, ...]:
         """The prices of the configuration, and the public ones it lets in; known since then."""
@@ -250,5 +253,10 @@ class PricesConfig(Section):
         }
 
     def _newest(self) -> tuple[PriceBook, datetime]:
-        prices = self.all_prices(ALWAYS)
-        return self.book_of(prices), max((one.valid_from for one in prices), default=ALWAYS)
+        values = list(self.__dict__.values())  # a copy of this may have others
+        made = self._made
+        if made is None or any(one is not kept for one, kept in zip(values, made[0], strict=True)):
+            prices = self.all_prices(ALWAYS)
+            newest = max((one.valid_from for one in prices), default=ALWAYS)
+            made = self._made = values, self.book_of(prices), newest
+        return made[1], made[2]

@@ -15,9 +15,11 @@ BENCH ?= $(wildcard benchmarks/[a-z]*.py)
 LOCK_ARGS ?=
 PAGES ?=
 # What shares the machine well: no JVM, no browser. Of the rest, each file has engines of its own, so two
-# files run side by side; the whole product and the browser have the machine for themselves.
+# files run side by side, those marked long first; the whole product and the browser have the machine for themselves.
 LIGHT := (fast or slow or duckdb or ui or snowflake) and not rest
 WHOLE := stack or browser
+# Where unmarked tests may be (tests/conftest.py sees to it): nothing else has to be imported for them.
+FAST_ROOMS := tests/unit tests/contract/catalogs
 
 PACKAGES_STAMP := $(VENV)/.packages-ready
 SETUP_STAMP := $(VENV)/.lakehelm-ready
@@ -95,16 +97,18 @@ imports: setup ## Who may import whom (import-linter) and what is declared (dept
 size: setup ## Module and function sizes; requirements.txt agrees with pyproject.toml
 	$(BIN)/python -m tools.check_size
 	$(BIN)/python -m tools.check_lock
-gates: lint type imports size
+# Side by side, the longest first; what each says stays together.
+gates: setup
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target type imports lint size
 
 .PHONY: check
 check: gates ## All gates and the fast tests: under two minutes, no JVM
-	$(BIN)/pytest -m fast -n 2 -q $(PYTEST_ARGS)
+	$(BIN)/pytest -m fast -n 2 -q --hypothesis-profile=check $(FAST_ROOMS) $(PYTEST_ARGS)
 
 .PHONY: test
 test: gates java browser fakesnow ## All gates and every test: what CI runs
 	$(BIN)/pytest -m "$(LIGHT)" -n 2 $(PYTEST_ARGS)
-	$(BIN)/pytest -m "not ($(LIGHT) or $(WHOLE))" -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/pytest -m "not ($(LIGHT) or $(WHOLE))" -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 	$(BIN)/pytest -m "$(WHOLE)" $(PYTEST_ARGS)
 
 .PHONY: clean clean-all

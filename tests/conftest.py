@@ -1,4 +1,4 @@
-"""What all tests share: the fast marker, the network guard, hypothesis profiles, a demo config."""
+"""What all tests share: the fast marker, the network guard, a demo config, an empty store."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from hypothesis import HealthCheck, settings
 from lakehouse_core.config import Config, load_config
 from tests.factories import free_port, free_port_pair
 from tests.network import NetworkGuard
+from tests.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
+    from lakehouse_core.store.owner import OwnerStore
+
 ROOT = Path(__file__).parents[1]
 IS_CI = os.environ.get("CI", "").lower() in ("1", "true")
-NEEDS_MORE = (
+NEEDS_MORE = {
     "slow",
     "duckdb",
     "spark",
@@ -30,7 +33,8 @@ NEEDS_MORE = (
     "stack",
     "ui",
     "browser",
-)
+}
+FAST_ROOMS = ("tests/unit/", "tests/contract/catalogs/")
 # Engines that a machine may rightly lack: the product runs without them and says so.
 MAY_BE_SKIPPED = ("trino", "flink")
 _PORTS = (
@@ -49,6 +53,8 @@ if (Path(__file__).parent / "fixtures_runtime.py").exists():
 # No deadlines: two cores shared with a JVM make any of them a lottery.
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, database=None)
+# Of `make check`: a first look; `make test` draws as many examples as hypothesis does.
+settings.register_profile("check", settings.get_profile("dev"), max_examples=20)
 settings.load_profile("ci" if IS_CI else "dev")
 
 
@@ -59,10 +65,16 @@ class DemoConfig(Protocol):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark a test that asks for nothing special as fast."""
+    """Mark a test that asks for nothing special as fast; begin with what takes longest."""
     for item in items:
-        if not any(item.get_closest_marker(name) for name in NEEDS_MORE):
+        if NEEDS_MORE.isdisjoint(mark.name for mark in item.iter_markers()):
+            if not item.nodeid.startswith(FAST_ROOMS):
+                raise pytest.UsageError(
+                    f"{item.nodeid} has no marker of what it needs, but `make check` looks for "
+                    f"fast tests in {', '.join(FAST_ROOMS)} only: mark it, or move it there"
+                )
             item.add_marker(pytest.mark.fast)
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)  # a stable sort
 
 
 @pytest.hookimpl(wrapper=True)
@@ -105,6 +117,13 @@ def load_demo_config(tmp_path_factory: pytest.TempPathFactory) -> DemoConfig:
         return load_config(ROOT / "config" / "lakehelm.yaml", environ).config
 
     return load
+
+
+@pytest.fixture(scope="session")
+def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnerStore]:
+    """One store for all tests of a worker: `emptied` it is as good as new and far cheaper."""
+    with new_store(tmp_path_factory.mktemp("store")) as store:
+        yield store
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lakehouse_core.store.owner import OwnerStore
 
 ROWS = 5_000
-START_SECONDS = 30.0
+START_SECONDS = 90.0
 
 
 def gateway_ports() -> dict[str, str]:

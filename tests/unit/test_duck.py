@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_extensions_are_loaded_with_what_they_need() -> None:
     with duck.connect(extensions=("iceberg", "quack", "tpch")) as connection:
         loaded = connection.execute(

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from tests.fixtures_runtime import StartProcess
     from tests.network import NetworkGuard
 
-pytestmark = [pytest.mark.flink, pytest.mark.timeout(900)]  # a cluster and three JVMs on two cores
+# A cluster and three JVMs on two cores.
+pytestmark = [pytest.mark.long, pytest.mark.flink, pytest.mark.timeout(900)]
 
 PATIENCE_SECONDS = 120
 FLINK_REMEMBERS = timedelta(seconds=5)

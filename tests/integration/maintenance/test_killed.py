@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lakehouse_core.domain.maintenance import Action
     from lakehouse_core.runtime.jobs import Progress
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]  # of a busy machine
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.timeout(900)]  # of a busy machine
 
 AGENTS = """
 import pickle

@@ -29,6 +29,7 @@ def store(demo_config: Config) -> Iterator[OwnerStore]:
         yield opened
 
 
+@pytest.mark.slow
 def test_a_backup_is_made_when_the_newest_is_a_day_old(
     demo_config: Config, store: OwnerStore
 ) -> None:
@@ -38,6 +39,7 @@ def test_a_backup_is_made_when_the_newest_is_a_day_old(
     assert len(scheduled_backups(demo_config.store)) == 2
 
 
+@pytest.mark.slow
 def test_the_last_few_are_kept_and_those_that_people_made(
     demo_config: Config, store: OwnerStore
 ) -> None:
@@ -53,6 +55,7 @@ def test_the_last_few_are_kept_and_those_that_people_made(
     assert by_hand.exists()
 
 
+@pytest.mark.slow
 def test_a_backup_that_fails_leaves_nothing_and_takes_nothing(
     demo_config: Config, store: OwnerStore
 ) -> None:
@@ -71,6 +74,7 @@ def test_what_a_killed_backup_left_is_cleared_away(demo_config: Config, store: O
     assert list(demo_config.store.backups.iterdir()) == scheduled_backups(demo_config.store)
 
 
+@pytest.mark.slow
 def test_rows_of_a_damaged_store_come_back_from_the_backup_and_it_is_told(
     demo_config: Config,
 ) -> None:

@@ -46,6 +46,7 @@ def _looked(store: OwnerStore) -> dict[str, datetime]:
     return {row["table_id"]: row["looked_at"] for row in rows}
 
 
+@pytest.mark.slow
 def test_every_table_has_its_turn_though_none_can_be_read(
     store: OwnerStore, demo_config: Config, read_tables: list[str]
 ) -> None:
@@ -60,6 +61,7 @@ def test_every_table_has_its_turn_though_none_can_be_read(
     assert [t for t, at in _looked(store).items() if at == NOW] == read_tables[3:each]
 
 
+@pytest.mark.slow
 def test_failed_look_is_told_and_waits_for_the_others(
     store: OwnerStore, demo_config: Config, read_tables: list[str]
 ) -> None:

@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from agents.probe import EnginePool, EngineRow, run_once
 from lakehouse_core.domain.engine import EngineCapabilities, EngineProbe, ObservedState
 from lakehouse_core.domain.errors import NotInstalledError
@@ -143,6 +145,7 @@ def test_engines_are_opened_once_and_closed_with_the_pool(demo_config: Config) -
     assert all(engine.is_closed for engine in opened)
 
 
+@pytest.mark.slow
 def test_an_engine_that_hangs_does_not_delay_what_is_seen_of_the_others(
     demo_config: Config, store: OwnerStore
 ) -> None:

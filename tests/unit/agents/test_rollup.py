@@ -80,6 +80,7 @@ def test_without_a_rollup_the_queries_themselves_are_counted(store: OwnerStore) 
     )
 
 
+@pytest.mark.slow
 def test_a_query_that_comes_late_or_changes_is_counted_in_its_hour(store: OwnerStore) -> None:
     add(store, query_id="a", submitted_at=NOW - 60 * HOUR, status=QueryStatus.RUNNING)
     rollup = Rollup(store, clock)

@@ -118,6 +118,7 @@ def spent(store: OwnerStore, at: datetime, prices: dict[str, str]) -> None:
     ledger.write(store)
 
 
+@pytest.mark.slow
 def test_a_move_is_proposed_with_its_evidence(store: OwnerStore, hands: Hands) -> None:
     history(store)
     assert trials.propose(store, hands) == 1
@@ -139,11 +140,13 @@ def test_a_move_is_proposed_with_its_evidence(store: OwnerStore, hands: Hands) -
     assert the_trial(store).expires_at > trial.expires_at
 
 
+@pytest.mark.slow
 def test_a_template_with_too_few_runs_is_not_proposed(store: OwnerStore, hands: Hands) -> None:
     history(store, runs=8)
     assert trials.propose(store, hands) == 0
 
 
+@pytest.mark.slow
 def test_approved_it_is_tried_and_taken_back_when_measurements_contradict(
     store: OwnerStore, hands: Hands
 ) -> None:
@@ -164,6 +167,7 @@ def test_approved_it_is_tried_and_taken_back_when_measurements_contradict(
     assert [one.prev_hash for one in entries[1:]] == [one.hash for one in entries[:-1]]
 
 
+@pytest.mark.slow
 def test_much_slower_or_failing_is_a_contradiction_as_well(store: OwnerStore, hands: Hands) -> None:
     begun(store, hands)
     an_hour_of(store, hands, "0.10", seconds=9.0)
@@ -171,6 +175,7 @@ def test_much_slower_or_failing_is_a_contradiction_as_well(store: OwnerStore, ha
     assert "p95 is" in str(the_trial(store).explanation)
 
 
+@pytest.mark.slow
 def test_borne_out_it_grows_to_all_statements_and_its_saving_is_in_the_ledger(
     store: OwnerStore, hands: Hands
 ) -> None:
@@ -196,6 +201,7 @@ def test_without_runs_a_trial_waits(store: OwnerStore, hands: Hands) -> None:
     assert the_trial(store).share == 10
 
 
+@pytest.mark.slow
 def test_a_wish_about_something_else_is_refused(store: OwnerStore, hands: Hands) -> None:
     begun(store, hands, share=0)
     answer = decide(store, hands, plan_hash="0" * 64)

@@ -51,6 +51,7 @@ def test_a_file_cut_anywhere_is_noticed_or_ends_at_a_block(
     assert told < 12 if isinstance(told, int) else "Avro" in told
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(data=st.data())
 def test_damaged_bytes_never_raise_anything_but_a_value_error(

@@ -150,6 +150,7 @@ def test_two_processes_that_wrote_the_same_manifest_do_not_double_it(tmp_path: P
     assert sum(run.rows for run, _ in store.read("t", {"m": 5}, None)) == 3
 
 
+@pytest.mark.slow
 def test_the_folder_stays_within_its_bound(tmp_path: Path) -> None:
     store = SegmentStore(tmp_path, max_bytes=20_000)
     for number in range(300):

@@ -138,6 +138,7 @@ def test_the_same_partition_written_under_two_specs_that_name_it_alike(lake: Lak
     check(lake)
 
 
+@pytest.mark.slow
 def test_a_partition_value_that_looks_like_another_type_or_like_null(lake: Lake) -> None:
     table = lake.create(partition_spec=BY_REGION)
     for value in ("null", None, "", '"', "\\", '\\"', ",", "a,b", 'a","b', "1", "ü"):

@@ -154,6 +154,7 @@ def kept_table(seed: int) -> tuple[duckdb.DuckDBPyConnection, FileBounds]:
     return connection, bounds
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(seed=st.integers(0, 5), predicate=predicates())
 def test_no_file_with_a_matching_row_is_left_out(seed: int, predicate: str) -> None:

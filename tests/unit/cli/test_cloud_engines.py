@@ -11,10 +11,10 @@ from agents.probe import EnginePool, run_once
 from lakehouse_core.config import load_config
 from lakehouse_core.domain.engine import ObservedState
 from lakehouse_core.engines.registry import open_engine
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.views.engines import list_engines
 from lakehouse_core.views.filters import Filters
 from tests.factories import NOW, free_port, free_port_pair
+from tests.stores import new_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,6 +59,7 @@ def test_the_configuration_is_valid(file: Path, run: Run) -> None:
     assert "athena, athena-keys, snowflake" in found.out + found.err
 
 
+@pytest.mark.slow
 def test_doctor_names_each_secret_that_is_missing(file: Path, run: Run) -> None:
     found = run("doctor", "--json", "--config", str(file))
     checks = {one["id"]: one for one in found.data}
@@ -73,7 +74,7 @@ def test_doctor_names_each_secret_that_is_missing(file: Path, run: Run) -> None:
 
 def test_the_engines_view_lists_them_as_read_only(file: Path, tmp_path: Path) -> None:
     config = load_config(file, {}).config
-    store = OwnerStore.at(tmp_path / "store")
+    store = new_store(tmp_path / "store")
     pool = EnginePool(config, lambda name: open_engine(name, config))
     try:
         run_once(pool, store, lambda: NOW)
@@ -88,6 +89,7 @@ def test_the_engines_view_lists_them_as_read_only(file: Path, tmp_path: Path) ->
         assert "history only" in (engines[name].engine.detail or "")
 
 
+@pytest.mark.slow
 def test_collecting_tells_what_is_missing_and_goes_on(file: Path) -> None:
     config = load_config(file, {}).config
     reports = {one.source: one for one in collect_all(config, ())}

@@ -91,6 +91,7 @@ def test_dialect_of_a_line_without_one_is_the_given() -> None:
     assert quoted["template"] == "SELECT a FROM t WHERE b = ?"
 
 
+@pytest.mark.slow
 def test_command_answers_each_line_before_the_next_is_sent(repository: Path) -> None:
     with subprocess.Popen(
         COMMAND, cwd=repository, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse_core.store.owner import OwnerStore
+from tests.stores import emptied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from lakehouse_core.store.owner import OwnerStore
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[OwnerStore]:
+def store(shared_store: OwnerStore) -> OwnerStore:
     """An empty store."""
-    with OwnerStore.at(tmp_path / "store") as opened:
-        yield opened
+    return emptied(shared_store)

@@ -9,15 +9,14 @@ import pytest
 
 from collectors.columns import ASK_EVERY, LakeColumns
 from lakehouse_core.domain.errors import StoreUnavailableError
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
 from tests.factories import NOW, lake_table
+from tests.stores import emptied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     import pyarrow as pa
+
+    from lakehouse_core.store.owner import OwnerStore
 
 T = ("lake", "demo", "t")
 
@@ -42,9 +41,8 @@ class Flaky:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Flaky]:
-    with OwnerStore.at(tmp_path) as owner:
-        yield Flaky(owner)
+def store(shared_store: OwnerStore) -> Flaky:
+    return Flaky(emptied(shared_store))
 
 
 def collect(store: Flaky, **given: Any) -> None:

@@ -182,6 +182,7 @@ def test_columns_learned_later_are_used_for_a_text_seen_before() -> None:
     assert ("a", "lake.a.users", "name") in used(understanding.rows([under("a", JOIN)]))
 
 
+@pytest.mark.slow
 def test_the_memory_of_texts_is_bounded_in_bytes() -> None:
     small = Understanding(cached_bytes=2**20)
     for number in range(60):

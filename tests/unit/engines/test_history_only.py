@@ -14,9 +14,9 @@ from lakehouse_core.config.models import AthenaEngine, SnowflakeEngine
 from lakehouse_core.domain.errors import QueryFailedError
 from lakehouse_core.engines.base import Statement
 from lakehouse_core.runtime.doctor import Patient, check_engines
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.views.settings import connections
 from tests.factories import NOW
+from tests.stores import new_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def config(demo_config: Config) -> Config:
 
 def test_its_state_is_unknown_and_says_why(config: Config, tmp_path: Path) -> None:
     pool = EnginePool(config, lambda name: open_engine(config, name))
-    with OwnerStore.at(tmp_path / "store") as store:
+    with new_store(tmp_path / "store") as store:
         probe(pool, store, lambda: NOW)
         rows = store.read(
             "SELECT engine_id, observed, detail FROM engine_probe ORDER BY ALL"

@@ -33,6 +33,7 @@ def test_an_engine_says_what_it_can_do_before_it_is_asked_anything(
     engine.close()
 
 
+@pytest.mark.slow
 def test_opening_engines_loads_no_driver(repository: Path) -> None:
     """Nobody waits for PySpark who only wants to know which engines there are."""
     code = (

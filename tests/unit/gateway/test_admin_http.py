@@ -18,15 +18,16 @@ from lakehouse_core.domain.query import EngineId, QueryStatus
 from lakehouse_core.gateway.app import Admin, create_app
 from lakehouse_core.gateway.facts import Facts, FactsCache, read_facts
 from lakehouse_core.gateway.metrics import Steady, render
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
 from tests.factories import NOW, agent_run, engine_probe, query_event
+from tests.stores import emptied
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from starlette.applications import Starlette
+
+    from lakehouse_core.store.owner import OwnerStore
 
 pytestmark = pytest.mark.duckdb
 
@@ -86,9 +87,8 @@ def client(serve: Callable[[Admin], Http]) -> Callable[..., Http]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[OwnerStore]:
-    with OwnerStore.at(tmp_path) as owner:
-        yield owner
+def store(shared_store: OwnerStore) -> OwnerStore:
+    return emptied(shared_store)
 
 
 def put(store: OwnerStore, table: str, *rows: object) -> None:

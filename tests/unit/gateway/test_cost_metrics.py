@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse_core.gateway.costs import CostCounters
-from lakehouse_core.store.owner import OwnerStore
+from tests.stores import emptied
 from tests.unit.spend.conftest import NOW, rules
 from tests.unit.spend.ledger import HOUR, Ledger, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from lakehouse_core.store.owner import OwnerStore
+
 
 AT = NOW.replace(minute=0) - 5 * HOUR
 
 
 @pytest.fixture
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnerStore]:
-    with OwnerStore.at(tmp_path_factory.mktemp("spend")) as owner:
-        yield owner
+def store(shared_store: OwnerStore) -> OwnerStore:
+    return emptied(shared_store)
 
 
 def samples(counters: CostCounters) -> dict[tuple[str, ...], float]:

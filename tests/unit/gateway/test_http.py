@@ -129,6 +129,7 @@ def test_slow_senders_slow_readers_and_idle_clients_are_closed() -> None:
     assert wire.is_closed
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     st.lists(st.binary(max_size=200), max_size=6),

@@ -26,6 +26,7 @@ from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.store.spool import Spool
 from tests.factories import NOW, watermark
+from tests.stores import emptied
 from tests.unit.collectors.reports.test_reports import COMMIT, SCAN
 from tests.unit.collectors.trino.test_listener import bodies, completed, to_body
 
@@ -72,9 +73,8 @@ class Http:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[OwnerStore]:
-    with OwnerStore.at(tmp_path) as owner:
-        yield owner
+def store(shared_store: OwnerStore) -> OwnerStore:
+    return emptied(shared_store)
 
 
 @pytest.fixture

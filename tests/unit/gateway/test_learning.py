@@ -13,13 +13,15 @@ from lakehouse_core.gateway.flight import Flight
 from lakehouse_core.gateway.learning import Learner, LearningRecorder, run_of
 from lakehouse_core.routing.profiles import ProfileBook
 from lakehouse_core.routing.request import Decision, Request, ScanEstimate, StatementFacts
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
 from tests.factories import NOW
+from tests.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from lakehouse_core.store.owner import OwnerStore
 
 FACTS = StatementFacts(TemplateId("t"), StatementKind.SELECT, ("lake.demo.t",))
 
@@ -70,7 +72,7 @@ def test_what_is_no_fault_of_the_engine_says_nothing(over: Flight, is_failed: bo
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[OwnerStore]:
-    with OwnerStore.at(tmp_path) as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,17 +29,17 @@ async def ask(catalog: PgCatalog, sql: str) -> pa.Table:
     )
 
 
+@pytest.mark.slow
 @on_loop
 async def test_an_endless_question_ends_and_nobody_waits_for_it() -> None:
-    catalog = PgCatalog({"lake": Names()}, seconds=1)  # type: ignore[dict-item] # what is used of it
+    catalog = PgCatalog({"lake": Names()}, seconds=2)  # type: ignore[dict-item] # what is used of it
     await ask(catalog, "SELECT version()")
     endless = [asyncio.create_task(ask(catalog, ENDLESS)) for _ in range(3)]
     await asyncio.sleep(0)
-    begun = time.monotonic()
     assert (await ask(catalog, "SELECT version()")).num_rows == 1
-    assert time.monotonic() - begun < 1
+    assert not any(one.done() for one in endless)
     for one in endless:
-        with pytest.raises(QueryFailedError, match="told within 1 s") as caught:
+        with pytest.raises(QueryFailedError, match="told within 2 s") as caught:
             await one
         assert caught.value.code == "EXCEEDED_TIME_LIMIT"
     assert (await ask(catalog, "SELECT version()")).num_rows == 1
@@ -53,6 +52,7 @@ async def test_an_answer_is_not_larger_than_it_may_be() -> None:
         await ask(catalog, "SELECT version(), repeat('x', 1000) FROM generate_series(1, 10000000)")
 
 
+@pytest.mark.slow
 @on_loop
 async def test_the_same_holds_for_trinos_clients() -> None:
     names = Metadata({"lake": Names()}, seconds=0.5)  # type: ignore[dict-item] # what is used of it

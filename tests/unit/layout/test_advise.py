@@ -154,6 +154,7 @@ def test_advice_follows_a_shift_of_the_workload_but_not_noise() -> None:
     assert set(advised[5:]) == {"b"}
 
 
+@pytest.mark.slow
 def test_no_layout_of_the_exhaustive_search_is_much_better() -> None:
     asked = workload(
         ("trino", 120, keys("a")),

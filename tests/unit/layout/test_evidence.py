@@ -16,12 +16,14 @@ from lakehouse_core.layout.usable import Columns
 from lakehouse_core.layout.workload import columns_tested, from_json, to_json
 from lakehouse_core.sql.condition import ALWAYS, ColumnTest
 from lakehouse_core.sql.inspector import Inspector
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
 from tests.factories import NOW, query_event
+from tests.stores import new_store
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from lakehouse_core.store.owner import OwnerStore
 
 TABLE = "lake.demo.t"
 SELECT = "SELECT count(*) FROM t WHERE "
@@ -117,7 +119,9 @@ def test_condition_that_bounds_decide_is_used(condition: str, expected: set[str]
         ("region <> 'eu'", "negated"),
         ("day = 'garbage'", "no date"),
         ("id = 1 OR lower(region) = 'eu'", "may matter all the same"),
-        (f"id IN ({', '.join(map(str, range(10_000)))})", "10,000 values"),
+        pytest.param(
+            f"id IN ({', '.join(map(str, range(10_000)))})", "10,000 values", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_condition_that_spares_nothing_is_listed_with_its_reason(
@@ -173,8 +177,9 @@ def test_text_nobody_understands_gives_no_scan() -> None:
     assert understood("SELEC nonsense FROM").scans == {}
 
 
+@pytest.mark.slow
 def test_workload_is_read_back_from_its_json(tmp_path: Path) -> None:
-    with OwnerStore.at(tmp_path) as store:
+    with new_store(tmp_path) as store:
         _fill(store)
         found = read_workload(
             store, TABLE, Columns.of(metadata()), NOW - timedelta(days=30), NOW + timedelta(hours=1)
@@ -185,7 +190,7 @@ def test_workload_is_read_back_from_its_json(tmp_path: Path) -> None:
 
 
 def test_readers_have_their_engines_and_their_literals(tmp_path: Path) -> None:
-    with OwnerStore.at(tmp_path) as store:
+    with new_store(tmp_path) as store:
         _fill(store)
         found = read_workload(
             store, TABLE, Columns.of(metadata()), NOW - timedelta(days=30), NOW + timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""A yard with its own lake; the store is shared by a module and empty for each test."""
+"""A yard with its own lake; the store is shared and empty for each test."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse_core.store.owner import OwnerStore
-from tests.unit.maintenance.stores import emptied
+from tests.stores import emptied
 from tests.unit.maintenance.yard import Yard
 
 if TYPE_CHECKING:
@@ -15,13 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lakehouse_core.config.models import Config
+    from lakehouse_core.store.owner import OwnerStore
     from tests.conftest import DemoConfig
-
-
-@pytest.fixture(scope="module")
-def yard_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnerStore]:
-    with OwnerStore.at(tmp_path_factory.mktemp("store")) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -33,8 +27,7 @@ def yard_config(load_demo_config: DemoConfig, tmp_path: Path) -> Config:
 
 
 @pytest.fixture
-def yard(yard_config: Config, yard_store: OwnerStore) -> Iterator[Yard]:
-    yard_store.transact("query_event", ["DELETE FROM query_event"])
-    made = Yard(yard_config, emptied(yard_store))
+def yard(yard_config: Config, shared_store: OwnerStore) -> Iterator[Yard]:
+    made = Yard(yard_config, emptied(shared_store))
     yield made
     made.maintainer.close()

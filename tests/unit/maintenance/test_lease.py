@@ -24,15 +24,14 @@ from lakehouse_core.maintenance.lease import (
     TableLeases,
     lease_file,
 )
-from lakehouse_core.store.owner import OwnerStore
 from tests.factories import NOW
-from tests.unit.maintenance.stores import emptied
+from tests.stores import emptied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from lakehouse_core.domain.maintenance import TableLease
+    from lakehouse_core.store.owner import OwnerStore
 
 LENGTH = timedelta(minutes=2)
 TABLE = "lake.demo.events"
@@ -48,20 +47,14 @@ class Watch:
         return self.now
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnerStore]:
-    with OwnerStore.at(tmp_path_factory.mktemp("store")) as opened:
-        yield opened
-
-
 @pytest.fixture
 def watch() -> Watch:
     return Watch()
 
 
 @pytest.fixture
-def leases(shared: OwnerStore, watch: Watch, tmp_path: Path) -> TableLeases:
-    return TableLeases(emptied(shared), watch, LENGTH, tmp_path)
+def leases(shared_store: OwnerStore, watch: Watch, tmp_path: Path) -> TableLeases:
+    return TableLeases(emptied(shared_store), watch, LENGTH, tmp_path)
 
 
 def take(leases: TableLeases, holder: str = "one", table: str = TABLE) -> TableLease:
@@ -200,8 +193,8 @@ class LeaseMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
-def test_whatever_happens_one_holder_at_most_has_the_table(shared: OwnerStore) -> None:
-    LeaseMachine.store = shared
+def test_whatever_happens_one_holder_at_most_has_the_table(shared_store: OwnerStore) -> None:
+    LeaseMachine.store = shared_store
     run_state_machine_as_test(
         LeaseMachine, settings=settings(max_examples=15, stateful_step_count=15, deadline=None)
     )

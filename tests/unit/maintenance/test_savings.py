@@ -14,27 +14,26 @@ from lakehouse_core.config.pricebook import PricesConfig
 from lakehouse_core.domain.maintenance import State
 from lakehouse_core.maintenance.etl import finished_etl
 from lakehouse_core.maintenance.savings import measure_savings
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
 from tests.factories import NOW, action, query_event, snapshot_commit
+from tests.stores import emptied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from lakehouse_core.config.models import Config
+    from lakehouse_core.store.owner import OwnerStore
 
 TABLE = "lake.demo.events"
 START, END = NOW - timedelta(hours=25), NOW - timedelta(hours=24)
 
 
 @pytest.fixture
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnerStore]:
-    with OwnerStore.at(tmp_path_factory.mktemp("store")) as opened:
-        usage = [{"template_id": "t", "table_name": TABLE, "column_name": "c", "role": "project"}]
-        opened.upsert("column_usage", pa.Table.from_pylist(usage))
-        done = action(table_id=TABLE, state=State.VERIFIED, started_at=START, ended_at=END)
-        opened.upsert("action", to_arrow("action", [done]))
-        yield opened
+def store(shared_store: OwnerStore) -> OwnerStore:
+    opened = emptied(shared_store)
+    usage = [{"template_id": "t", "table_name": TABLE, "column_name": "c", "role": "project"}]
+    opened.upsert("column_usage", pa.Table.from_pylist(usage))
+    done = action(table_id=TABLE, state=State.VERIFIED, started_at=START, ended_at=END)
+    opened.upsert("action", to_arrow("action", [done]))
+    return opened
 
 
 def asked(store: OwnerStore, runs: int, first: Any, **given: Any) -> None:
@@ -104,6 +103,7 @@ def test_a_batch_job_that_ended_is_noticed(store: OwnerStore) -> None:
     assert finished_etl(store, NOW) == {}
 
 
+@pytest.mark.slow
 def test_one_drop_is_credited_to_one_action(store: OwnerStore, demo_config: Config) -> None:
     """Of two actions in a row the queries before the first and after the second say nothing."""
     later = END + timedelta(hours=2)

@@ -15,25 +15,17 @@ from lakehouse_core.domain.maintenance import NEXT, Action, State
 from lakehouse_core.maintenance.audit import AUDIT_SQL, Note, head_file, read_head, verify_chain
 from lakehouse_core.maintenance.records import actions_of, audit_of
 from lakehouse_core.maintenance.states import Ledger, StaleActionError, Step, TransitionError
-from lakehouse_core.store.owner import OwnerStore
 from tests.factories import NOW, action
-from tests.unit.maintenance.stores import emptied
+from tests.stores import emptied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from lakehouse_core.domain.maintenance import AuditEntry
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnerStore]:
-    with OwnerStore.at(tmp_path_factory.mktemp("store")) as opened:
-        yield opened
+    from lakehouse_core.store.owner import OwnerStore
 
 
 @pytest.fixture
-def store(shared: OwnerStore) -> OwnerStore:
-    return emptied(shared)
+def store(shared_store: OwnerStore) -> OwnerStore:
+    return emptied(shared_store)
 
 
 @pytest.fixture
@@ -156,9 +148,9 @@ def test_names_of_others_are_data(store: OwnerStore, ledger: Ledger) -> None:
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(State)), max_size=20))
 def test_any_course_of_events_keeps_states_and_chain_in_order(
-    shared: OwnerStore, course: list[tuple[int, State]]
+    shared_store: OwnerStore, course: list[tuple[int, State]]
 ) -> None:
-    store = emptied(shared)
+    store = emptied(shared_store)
     ledger = Ledger(store, lambda: NOW)
     held = [ledger.propose(action(table_id=f"lake.demo.t{n}")) for n in range(3)]
     taken = 3

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from lakehouse_core.domain.query import QueryStatus
 from lakehouse_core.pipeline import export as exporting
 from lakehouse_core.pipeline.landing import Landing
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
 from tests.factories import NOW, query_event, snapshot_commit
+from tests.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Yard:
     """A store and a landing folder, exported step by step."""
 
     def __init__(self, folder: Path) -> None:
-        self.store = OwnerStore.at(folder / "store")
+        self.store = new_store(folder / "store")
         self.landing = Landing(folder / "landing")
         self.last: Export | None = None
         self.minutes = 0
@@ -108,6 +108,7 @@ def test_a_row_written_late_with_an_older_time_is_found(yard: Yard) -> None:
     assert [row["query_id"] for row in yard.export()] == ["late"]
 
 
+@pytest.mark.slow
 def test_without_its_memory_an_export_repeats_the_overlap_and_loses_nothing(yard: Yard) -> None:
     yard.add(query_event(query_id="old", collected_at=NOW - timedelta(hours=3)))
     yard.add(query_event(query_id="a"))

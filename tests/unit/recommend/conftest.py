@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from lakehouse_core.maintenance.audit import head_file
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.store.schema import schema_of
-from lakehouse_core.store.tables import TABLES
 from tests.factories import NOW, lake_table, table_metrics
+from tests.stores import emptied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime, timedelta
+
+    from lakehouse_core.store.owner import OwnerStore
 
 
 class Lake:
@@ -65,17 +64,7 @@ class Lake:
         self.now += length
 
 
-@pytest.fixture(scope="package")
-def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnerStore]:
-    """A store, opened once."""
-    with OwnerStore.at(tmp_path_factory.mktemp("store")) as store:
-        yield store
-
-
 @pytest.fixture
 def lake(shared_store: OwnerStore) -> Lake:
     """The store, empty."""
-    for name in TABLES:
-        shared_store.transact(name, [f"DELETE FROM {name}"])  # noqa: S608 names of our own tables
-    head_file(shared_store.path).unlink(missing_ok=True)
-    return Lake(shared_store)
+    return Lake(emptied(shared_store))

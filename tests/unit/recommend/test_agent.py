@@ -125,6 +125,7 @@ def test_a_second_run_changes_nothing(lake: Lake, config: Config) -> None:
     assert run(lake, config) == first
 
 
+@pytest.mark.slow
 def test_readers_come_from_the_history_and_from_the_pipeline(lake: Lake, config: Config) -> None:
     lake.table("events", **SMALL)
     for template in ("q1", "q2"):
@@ -172,6 +173,7 @@ def test_readers_come_from_the_history_and_from_the_pipeline(lake: Lake, config:
     assert any(one.name == "planning_ms" for one in found.predicted)
 
 
+@pytest.mark.slow
 def test_small_differences_change_nothing_and_large_ones_refresh(
     lake: Lake, config: Config
 ) -> None:
@@ -188,6 +190,7 @@ def test_small_differences_change_nothing_and_large_ones_refresh(
     assert "700 of 700" in second.reason
 
 
+@pytest.mark.slow
 def test_a_standing_proposal_is_renewed_before_it_expires(lake: Lake, config: Config) -> None:
     lake.table("events", **SMALL)
     (first,) = run(lake, config)
@@ -198,6 +201,7 @@ def test_a_standing_proposal_is_renewed_before_it_expires(lake: Lake, config: Co
     assert renewed.plan_hash == first.plan_hash
 
 
+@pytest.mark.slow
 def test_what_the_table_does_not_need_any_more_is_withdrawn(lake: Lake, config: Config) -> None:
     lake.table("events", **SMALL)
     run(lake, config)
@@ -207,6 +211,7 @@ def test_what_the_table_does_not_need_any_more_is_withdrawn(lake: Lake, config: 
     assert "does not need it" in str(found.explanation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seen", "said"),
     [({"dropped": True}, "does not exist"), ({"error": "manifest gone"}, "manifest gone")],
@@ -270,6 +275,7 @@ def test_what_was_just_done_is_not_proposed_from_old_metrics(lake: Lake, config:
     assert len(run(lake, config)) == 1
 
 
+@pytest.mark.slow
 def test_what_was_done_is_proposed_when_it_is_bad_again(lake: Lake, config: Config) -> None:
     lake.table("events", **SMALL)
     end(lake, run(lake, config)[0], *DONE, ended_at=lake.now)
@@ -286,6 +292,7 @@ def small(files: int) -> dict[str, Any]:
     return {**SMALL, **counts, "file_size_histogram": (files, 0, 0, 0, 0, 0)}
 
 
+@pytest.mark.slow
 def test_a_stream_s_table_is_compacted_again_when_it_is_critical_again(
     lake: Lake, config: Config
 ) -> None:
@@ -305,6 +312,7 @@ def test_a_stream_s_table_is_compacted_again_when_it_is_critical_again(
     assert [one.state for one in run(lake, config)] == [State.VERIFIED, State.PROPOSED]
 
 
+@pytest.mark.slow
 def test_what_grows_beside_it_does_not_bring_a_done_action_back(lake: Lake, config: Config) -> None:
     """Still past its limit, with more snapshots, but with as few files as it was left with."""
     lake.table("events", **SMALL)
@@ -360,6 +368,7 @@ def test_tables_of_the_pipeline_are_cared_for_by_itself(lake: Lake, config: Conf
     assert len(run(lake, config.model_copy(update={"pipeline": off}))) == 1
 
 
+@pytest.mark.slow
 def test_names_of_tables_are_data(lake: Lake, config: Config) -> None:
     for name in ("it's", 'quo"te', "semi;colon--", "new\nline", "dollar$1", "{file}"):
         table_id = str(TableName("lake", ("demo",), name))

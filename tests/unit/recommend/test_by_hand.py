@@ -147,6 +147,7 @@ def test_a_proposal_by_hand_stands_until_its_time_is_over(lake: Lake, config: Co
     assert [one.state for one in actions(lake)] == [State.EXPIRED]
 
 
+@pytest.mark.slow
 def test_whoever_proposed_it_does_not_approve_it(lake: Lake, config: Config) -> None:
     lake.table("events")
     wish(lake, config, idea(Kind.COMPACT).to_json())

@@ -297,6 +297,7 @@ def policy(rows: int = 60, **more: Any) -> RoutePolicy:
     return RoutePolicy(past.engines, space, train(past), lambda _: None)
 
 
+@pytest.mark.slow
 def test_the_model_finds_where_engines_cross() -> None:
     found = policy()
     shape = INSPECTOR.shape("SELECT b FROM u", "trino")
@@ -312,6 +313,7 @@ def test_little_data_teaches_nothing(rows: int, engines: int) -> None:
     assert choice.engine == found.default
 
 
+@pytest.mark.slow
 def test_an_engine_that_never_ran_is_not_relied_on() -> None:
     space, past = history()
     unknown = np.full((60, 1), np.nan)
@@ -329,6 +331,7 @@ def test_an_engine_that_never_ran_is_not_relied_on() -> None:
     assert found.choose(shape, ScanFacts(), ["new"]).engine == "new"
 
 
+@pytest.mark.slow
 def test_an_engine_that_cannot_take_it_is_never_chosen() -> None:
     found = policy()
     shape = INSPECTOR.shape("SELECT b FROM u", "trino")
@@ -338,6 +341,7 @@ def test_an_engine_that_cannot_take_it_is_never_chosen() -> None:
         found.choose(shape, ScanFacts(), ["unheard of"])
 
 
+@pytest.mark.slow
 def test_a_stored_model_answers_alike(tmp_path: Path) -> None:
     space, past = history()
     trained = Trained(past.engines, space, train(past))

@@ -14,21 +14,19 @@ from lakehouse_core.routing.predict_choice import RoutePolicy
 from lakehouse_core.routing.profiles import ProfileBook, in_seconds
 from lakehouse_core.routing.profiles_history import learn_from, past_runs
 from lakehouse_core.sql import Inspector
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
+from tests.stores import emptied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from lakehouse_core.store.owner import OwnerStore
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 INSPECTOR = Inspector()
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[OwnerStore]:
-    with OwnerStore.at(tmp_path) as opened:
-        yield opened
+def store(shared_store: OwnerStore) -> OwnerStore:
+    return emptied(shared_store)
 
 
 def event(number: int, engine: str, seconds: float, sql: str, **more: object) -> QueryEvent:
@@ -75,6 +73,7 @@ def test_the_newest_runs_are_kept_in_order(store: OwnerStore) -> None:
     assert [one.run.seconds for one in found] == [7.0, 8.0, 9.0]
 
 
+@pytest.mark.slow
 def test_a_history_in_which_each_statement_ran_once_teaches(store: OwnerStore) -> None:
     rng = np.random.default_rng(0)
     events = []
@@ -106,6 +105,7 @@ def test_one_engine_leaves_nothing_to_compare(store: OwnerStore) -> None:
     assert learn_from(past_runs(store, NOW - timedelta(days=1)), in_seconds, INSPECTOR) is None
 
 
+@pytest.mark.slow
 def test_a_failed_run_costs_the_run_that_must_follow(store: OwnerStore) -> None:
     """Three times its own, it would be cheap when it fails at once."""
     events = []

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lakehouse_core.runtime.rundir import ProcessStatus
 
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 60.0
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:

@@ -95,6 +95,7 @@ def test_without_a_network_the_message_names_file_place_and_mirror(here: Machine
     assert leftovers(here) == set()
 
 
+@pytest.mark.slow
 def test_a_download_that_goes_silent_is_given_up(here: Machine, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
@@ -121,6 +122,7 @@ def test_a_file_put_there_by_hand_is_taken_without_a_network_or_java(tmp_path: P
     assert is_cached(here, ARTIFACT)
 
 
+@pytest.mark.slow
 def test_a_damaged_file_in_the_cache_is_set_aside_and_fetched_again(here: Machine) -> None:
     ensure(here, [ARTIFACT], SilentReporter())
     path = cached_path(here, ARTIFACT)

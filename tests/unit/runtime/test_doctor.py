@@ -76,6 +76,7 @@ def test_a_fresh_machine_has_nothing_wrong_that_up_would_not_do(
     assert checks["duckdb-iceberg"].status == "ok"
 
 
+@pytest.mark.slow
 def test_missing_java_is_a_fault_for_spark_and_a_warning_for_trino(
     repository: Path, tmp_path: Path, variables: dict[str, object]
 ) -> None:
@@ -98,6 +99,7 @@ def test_a_wrong_configuration_is_one_finding(
     assert "ui.port" in checks["config"].found
 
 
+@pytest.mark.slow
 def test_a_port_held_by_a_stranger_is_a_fault(
     repository: Path, tmp_path: Path, variables: dict[str, object]
 ) -> None:
@@ -110,6 +112,7 @@ def test_a_port_held_by_a_stranger_is_a_fault(
     assert checks["port-gateway.admin_port"].status == "ok"
 
 
+@pytest.mark.slow
 def test_a_catalog_is_read_or_told_to_be_broken(
     repository: Path, tmp_path: Path, variables: dict[str, object]
 ) -> None:
@@ -126,6 +129,7 @@ def test_a_catalog_is_read_or_told_to_be_broken(
     assert checks["catalog-lake"].found.startswith("2 tables in ")
 
 
+@pytest.mark.slow
 def test_while_lakehelm_runs_a_silent_engine_is_a_fault_and_one_left_out_is_not(
     repository: Path, tmp_path: Path, variables: dict[str, object]
 ) -> None:
@@ -144,6 +148,7 @@ def test_while_lakehelm_runs_a_silent_engine_is_a_fault_and_one_left_out_is_not(
     assert "store backup" in str(checks["backup"].fix)
 
 
+@pytest.mark.slow
 def test_a_store_that_was_damaged_is_told_with_what_is_left_of_it(
     repository: Path, tmp_path: Path, variables: dict[str, object]
 ) -> None:

@@ -57,7 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def coordinator() -> Iterator[Coordinator]:
     server = Coordinator()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server
     server.shutdown()

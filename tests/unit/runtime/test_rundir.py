@@ -29,7 +29,7 @@ from tests.unit.runtime.supervision import is_running, wait_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(300)
 
 # A supervisor in a process of its own: two children, one of which has a child itself.
 SUPERVISOR = """
@@ -102,10 +102,11 @@ def test_processes_die_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
     assert processes_of(run_id) == []
 
 
+@pytest.mark.slow
 def test_a_terminated_supervisor_ends_everything_itself(tmp_path: Path) -> None:
     process, pids = start_supervisor(tmp_path, uuid.uuid4().hex)
     process.terminate()
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     assert not any(is_running(pid) for pid in pids)
 
 

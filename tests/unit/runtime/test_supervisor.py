@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lakehouse_core.runtime.rundir import ProcessStatus
     from lakehouse_core.runtime.supervisor import Supervisor
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(300)
 FOREVER = "exec sleep 600"
 AT_ONCE = BackOff(first_seconds=0.01)
 
@@ -36,6 +36,7 @@ def hand_clock(tmp_path: Path) -> Stage:
     return Stage(tmp_path / "logs", hand_clock=True)
 
 
+@pytest.mark.slow
 def test_a_process_starts_only_after_those_before_it_are_ready(
     stage: Stage, tmp_path: Path
 ) -> None:
@@ -55,6 +56,7 @@ def test_a_process_starts_only_after_those_before_it_are_ready(
         supervisor.stop()
 
 
+@pytest.mark.slow
 def test_stop_is_in_reverse_order_and_leaves_nothing(stage: Stage) -> None:
     supervisor = stage.supervisor(
         [
@@ -71,6 +73,7 @@ def test_stop_is_in_reverse_order_and_leaves_nothing(stage: Stage) -> None:
     assert not any(is_running(pid) for pid in pids if pid is not None)
 
 
+@pytest.mark.slow
 def test_a_process_that_ignores_the_polite_request_is_killed(stage: Stage, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     deaf = f"trap '' TERM; touch {mark}; while :; do sleep 0.1; done"
@@ -170,6 +173,7 @@ def test_back_off_doubles_up_to_its_bound() -> None:
     assert [back_off.delay(n) for n in (1, 2, 3, 7, 50, 5_000)] == [1, 2, 4, 60, 60, 60]
 
 
+@pytest.mark.slow
 def test_an_essential_process_that_keeps_ending_fails_the_start_with_its_last_words(
     stage: Stage, tmp_path: Path
 ) -> None:
@@ -192,6 +196,7 @@ def test_an_essential_process_that_never_gets_ready_fails_the_start(
     supervisor.stop()
 
 
+@pytest.mark.slow
 def test_an_engine_that_does_not_come_up_does_not_hold_up_the_rest(
     stage: Stage, tmp_path: Path
 ) -> None:
@@ -211,6 +216,7 @@ def test_an_engine_that_does_not_come_up_does_not_hold_up_the_rest(
         supervisor.stop()
 
 
+@pytest.mark.slow
 def test_a_command_that_does_not_exist_is_named(stage: Stage, tmp_path: Path) -> None:
     stage.back_off = AT_ONCE
     command = Command(argv=("/nonexistent/java", "-version"))

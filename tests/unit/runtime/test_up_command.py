@@ -64,6 +64,7 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, out + err
 
 
+@pytest.mark.slow
 def test_without_java_and_without_a_lake_it_says_what_to_install(
     repository: Path, environ: dict[str, str]
 ) -> None:
@@ -97,6 +98,7 @@ def test_a_demo_lake_of_another_scale_is_not_dropped_without_a_word(
     assert marker.exists()
 
 
+@pytest.mark.slow
 def test_a_taken_port_is_said_before_anything_is_done(
     repository: Path, environ: dict[str, str]
 ) -> None:
@@ -110,6 +112,7 @@ def test_a_taken_port_is_said_before_anything_is_done(
     assert not Path(environ["LAKEHELM_CACHE"]).exists()
 
 
+@pytest.mark.slow
 def test_an_unknown_engine_is_a_mistake_of_the_command_line(
     repository: Path, environ: dict[str, str]
 ) -> None:
@@ -118,12 +121,14 @@ def test_an_unknown_engine_is_a_mistake_of_the_command_line(
     assert "--without trini: no such engine" in text
 
 
+@pytest.mark.slow
 def test_an_unknown_profile_is_named(repository: Path, environ: dict[str, str]) -> None:
     code, text = finish(start(repository, environ, "--profile", "nowhere"))
     assert code == 2
     assert "there is no config/nowhere.yaml" in text
 
 
+@pytest.mark.slow
 def test_a_home_in_use_is_named(repository: Path, environ: dict[str, str]) -> None:
     run = RunDir(Path(environ["LAKEHELM_HOME"]))
     with run.locked():

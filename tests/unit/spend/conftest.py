@@ -11,12 +11,14 @@ import pytest
 
 from lakehouse_core.config.finops import FinOpsConfig, parse_groups
 from lakehouse_core.finops.groups import GroupRules, group_rules
-from lakehouse_core.store.owner import OwnerStore
+from tests.stores import emptied, new_store
 from tests.ui.scenario import rows_of
 from tests.unit.spend.ledger import HOUR, Ledger, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from lakehouse_core.store.owner import OwnerStore
 
 NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
 DAYS = 14
@@ -70,15 +72,14 @@ def two_weeks(seed: int = 5) -> Ledger:
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnerStore]:
     """Read only: shared by the tests of a module."""
-    with OwnerStore.at(tmp_path_factory.mktemp("spend")) as store:
+    with new_store(tmp_path_factory.mktemp("spend")) as store:
         fill(store)
         yield store
 
 
 @pytest.fixture
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnerStore]:
-    with OwnerStore.at(tmp_path_factory.mktemp("spend")) as store:
-        yield store
+def empty(shared_store: OwnerStore) -> OwnerStore:
+    return emptied(shared_store)
 
 
 def fill(store: OwnerStore) -> None:

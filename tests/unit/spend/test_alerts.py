@@ -50,7 +50,7 @@ class Receiver:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/hook/secret-part"
-        self._thread = threading.Thread(target=self.server.serve_forever)
+        self._thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
         self._thread.start()
 
     def close(self) -> None:
@@ -202,6 +202,7 @@ def spend(store: OwnerStore, *days: str) -> None:
     ledger.write(store)
 
 
+@pytest.mark.slow
 def test_a_budget_is_told_once_for_each_share_it_passes(
     empty: OwnerStore, repository: Path, receiver: Receiver, hook: WebhookChannel
 ) -> None:
@@ -225,6 +226,7 @@ def test_a_budget_is_told_once_for_each_share_it_passes(
     assert all(one.settled for one in kept)
 
 
+@pytest.mark.slow
 def test_a_forecast_above_the_budget_is_told_before_it_is_spent(
     empty: OwnerStore, repository: Path
 ) -> None:
@@ -240,6 +242,7 @@ def test_a_forecast_above_the_budget_is_told_before_it_is_spent(
     assert "mean of" in told.body
 
 
+@pytest.mark.slow
 def test_an_unusual_day_is_told_with_who_caused_it(empty: OwnerStore, repository: Path) -> None:
     config = with_budgets(repository, FinOpsConfig())
     spend(empty, *["5"] * 14, "50")
@@ -268,6 +271,7 @@ def test_a_channel_that_does_not_answer_makes_the_run_partial(
     assert "503" in str(found.error)
 
 
+@pytest.mark.slow
 def test_hours_of_other_scopes_do_not_count(empty: OwnerStore, repository: Path) -> None:
     ledger = Ledger()
     ledger.charge(NOW.replace(minute=0) - HOUR, "trino", Part(cost="7", user="ana", source="bi"))
@@ -285,6 +289,7 @@ def test_hours_of_other_scopes_do_not_count(empty: OwnerStore, repository: Path)
     assert {one.name: one.spent for one in found} == {"trino": 7, "bo": 9, "bi": 7}
 
 
+@pytest.mark.slow
 def test_a_run_of_unusual_days_is_told_once(empty: OwnerStore, repository: Path) -> None:
     config = with_budgets(repository, FinOpsConfig())
     ledger = Ledger()

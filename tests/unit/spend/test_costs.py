@@ -82,6 +82,7 @@ def test_filters_narrow_the_rows_but_not_the_reconciliation(filled: OwnerStore) 
     assert trino.reconciliation.metered == trino.total.cost
 
 
+@pytest.mark.slow
 def test_days_that_are_added_up_give_the_same_report(empty: OwnerStore) -> None:
     fill(empty)
     filters = CostFilters(window="6d")
@@ -97,6 +98,7 @@ def test_days_that_are_added_up_give_the_same_report(empty: OwnerStore) -> None:
     assert again.equals(series)
 
 
+@pytest.mark.slow
 def test_a_day_that_changed_after_it_was_added_up_is_read_from_its_hours(
     empty: OwnerStore,
 ) -> None:

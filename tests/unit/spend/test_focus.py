@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from lakehouse_core.store.owner import OwnerStore
 
 
-def export(store: OwnerStore, path: Path, version: Version = "1.4") -> FocusExport:
-    window = cost_report(store, CostFilters(window="3d"), rules(), clock).window
+def export(
+    store: OwnerStore, path: Path, version: Version = "1.4", length: str = "3d"
+) -> FocusExport:
+    window = cost_report(store, CostFilters(window=length), rules(), clock).window
     return export_focus(store, rules(), FocusSettings(), window.start, window.end, path, version)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_an_export_keeps_focus_and_holds_every_charge(
@@ -61,7 +64,7 @@ def broken(path: Path, row: int, column: str, value: str) -> Path:
 @pytest.fixture(scope="module")
 def good(filled: OwnerStore, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("focus") / "focus.csv"
-    assert export(filled, path).is_ok
+    assert export(filled, path, length="6h").is_ok
     return path
 
 
@@ -113,6 +116,7 @@ def test_a_missing_and_an_unknown_column_are_told(good: Path, tmp_path: Path) ->
     assert found == {("column.missing", "InvoiceIssuerName"), ("column.unknown", "Issuer")}
 
 
+@pytest.mark.slow
 def test_parquet_has_types_and_an_empty_text_is_no_value(
     filled: OwnerStore, tmp_path: Path
 ) -> None:

@@ -142,6 +142,7 @@ _names = st.text("aAbB_.*?-", min_size=1, max_size=4).filter(str.strip)
 _users = st.none() | st.text("aAbB_.-", min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(_names, min_size=1, max_size=3), max_size=4), st.lists(_users, min_size=1))
 def test_sql_agrees_with_globs_and_loses_nothing(globs: list[list[str]], users: list[str]) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import sqlglot.parser
 import sqlglot.tokenizer_core
 
@@ -17,6 +18,7 @@ print("\\n".join(sorted(sys.modules)))
 """
 
 
+@pytest.mark.slow
 def test_imports_nothing_but_sqlglot_and_the_domain(repository: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-S", "-c", PROBE],

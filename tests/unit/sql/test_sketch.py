@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,6 +84,7 @@ def test_many_values_need_no_more_room_than_few() -> None:
     assert len(found) == BUCKETS + 3
 
 
+@pytest.mark.slow
 def test_distinct_values_are_estimated_whatever_their_frequency() -> None:
     for count in (5, 40, 400, 3_000):
         values = [Decimal(number * 7) for number in range(count)] * 2

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse_core.config.models import StoreConfig
-from lakehouse_core.store.owner import OwnerStore
+from tests.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from lakehouse_core.store.owner import OwnerStore
 
 
 @pytest.fixture
@@ -25,5 +27,5 @@ def place(tmp_path: Path) -> StoreConfig:
 @pytest.fixture
 def store(place: StoreConfig) -> Iterator[OwnerStore]:
     """An opened store that is not served."""
-    with OwnerStore.open(place) as opened:
+    with new_store(place.path.parent) as opened:
         yield opened

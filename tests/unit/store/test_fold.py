@@ -13,13 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakehouse_core.domain.query import EngineId, QueryEvent, QueryStatus
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.store.tables import QUERY_FOLD as FOLD
 from tests.factories import NOW
+from tests.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from lakehouse_core.store.owner import OwnerStore
 
 pytestmark = pytest.mark.duckdb
 
@@ -173,7 +175,7 @@ def reports(draw: st.DrawFn) -> QueryEvent:
 @pytest.fixture(scope="module")
 def scratch() -> Iterator[OwnerStore]:
     folder = Path(tempfile.mkdtemp(prefix="store-"))
-    with OwnerStore.at(folder) as opened:
+    with new_store(folder) as opened:
         yield opened
     shutil.rmtree(folder)
 

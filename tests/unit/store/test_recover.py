@@ -82,6 +82,7 @@ def test_the_newest_sound_backup_replaces_a_damaged_file(place: StoreConfig, sou
     assert (place.backups / "telemetry-20260101T000000.duckdb").exists()
 
 
+@pytest.mark.slow
 def test_the_spool_is_replayed_into_a_rebuilt_store(place: StoreConfig) -> None:
     spool = Spool(place.spool)
     spool.keep(spool.write("query_event", prepare("query_event", EVENTS)))

@@ -18,13 +18,15 @@ from hypothesis import strategies as st
 from lakehouse_core.domain.errors import StoreError
 from lakehouse_core.domain.query import EngineId, QueryEvent, QueryStatus
 from lakehouse_core.store import batch as batches
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.store.tables import TABLES
 from tests.factories import NOW, dead_letter, query_event, table_metrics, watermark
+from tests.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from lakehouse_core.store.owner import OwnerStore
 
 ALL = "SELECT * FROM query_event ORDER BY engine_id, query_id"
 
@@ -87,6 +89,7 @@ def test_a_template_of_two_dialects_does_not_change_with_each_collection(
     assert store.upsert("query_template", template("spark")) == 0
 
 
+@pytest.mark.slow
 def test_null_and_value_are_different_and_null_and_null_are_not(store: OwnerStore) -> None:
     upsert(store, query_event(query_id="q", bytes_scanned=None, tags=()))
     assert upsert(store, query_event(query_id="q", bytes_scanned=None, tags=())) == 0
@@ -249,7 +252,7 @@ def facts(event: QueryEvent) -> QueryEvent:
 @pytest.fixture(scope="module")
 def scratch() -> Iterator[OwnerStore]:
     folder = Path(tempfile.mkdtemp(prefix="store-"))
-    with OwnerStore.at(folder) as opened:
+    with new_store(folder) as opened:
         yield opened
     shutil.rmtree(folder)
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
 from tests.factories import NOW
+from tests.stores import emptied
 from tests.ui.scenario import rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
 
     import pyarrow as pa
 
+    from lakehouse_core.store.owner import OwnerStore
     from lakehouse_core.store.port import TelemetryStore
 
 
@@ -43,9 +43,8 @@ class Shelf:
 
 
 @pytest.fixture
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
-    with OwnerStore.at(tmp_path_factory.mktemp("store")) as owner:
-        yield Shelf(owner)
+def store(shared_store: OwnerStore) -> Shelf:
+    return Shelf(emptied(shared_store))
 
 
 def clock() -> datetime:

@@ -7,10 +7,10 @@ import pytest
 
 from lakehouse_core.domain.errors import NotFoundError
 from lakehouse_core.domain.query import EngineId, QueryStatus, TemplateId
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.views.filters import Filters
 from lakehouse_core.views.queries import list_queries, running_now, show_query
 from tests.factories import NOW, query_event
+from tests.stores import new_store
 from tests.unit.views.conftest import Shelf, clock
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def ago(minutes: float) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def three_queries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
-    with OwnerStore.at(tmp_path_factory.mktemp("store")) as owner:
+    with new_store(tmp_path_factory.mktemp("store")) as owner:
         store = Shelf(owner)
         store.add(
             "query_event",
@@ -193,6 +193,7 @@ def test_running_is_what_has_not_ended_within_a_day(store: Shelf) -> None:
     assert running_now(store, Filters(engine="trino"), clock) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("window", "minutes"), [("1h", 1), ("30d", 1), ("30d", 2_000)])
 def test_pages_found_by_their_place_hold_every_query_once(
     store: Shelf, window: str, minutes: int

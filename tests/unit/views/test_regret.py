@@ -22,6 +22,7 @@ def fill(store: Shelf) -> None:
     cost(store, prices | {("t2", "duckdb"): "0.2", ("t3", "trino"): "0.5"})
 
 
+@pytest.mark.slow
 def test_regret_against_one_engine_and_against_the_best_for_each(store: Shelf) -> None:
     fill(store)
     found = routing_regret(store.store, clock, window="7d")
@@ -47,6 +48,7 @@ def test_regret_against_one_engine_and_against_the_best_for_each(store: Shelf) -
     ]
 
 
+@pytest.mark.slow
 def test_runs_without_evidence_are_told_apart(store: Shelf) -> None:
     fill(store)
     found = routing_regret(store.store, clock, window="7d").seconds
@@ -54,6 +56,7 @@ def test_runs_without_evidence_are_told_apart(store: Shelf) -> None:
     assert found.without_evidence_share == pytest.approx(0.2)
 
 
+@pytest.mark.slow
 def test_the_rules_are_a_baseline_where_they_are_given(store: Shelf) -> None:
     fill(store)
     rules = {("t1", None): "duckdb", ("t2", None): "spark"}

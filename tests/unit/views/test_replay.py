@@ -29,6 +29,7 @@ def fill(store: Shelf) -> None:
     cost(store, {("t1", "trino"): "0.4", ("t1", "duckdb"): "0.1", ("t2", "trino"): "0.1"})
 
 
+@pytest.mark.slow
 def test_other_rules_move_what_they_claim_and_say_what_it_costs(
     store: Shelf, demo_config: Config
 ) -> None:
@@ -45,6 +46,7 @@ def test_other_rules_move_what_they_claim_and_say_what_it_costs(
     assert found.seconds.after == pytest.approx(20.0)
 
 
+@pytest.mark.slow
 def test_reads_without_evidence_are_listed_apart(store: Shelf, demo_config: Config) -> None:
     fill(store)
     other = with_routing(demo_config, **ALL_TO_DUCKDB)
@@ -55,6 +57,7 @@ def test_reads_without_evidence_are_listed_apart(store: Shelf, demo_config: Conf
     assert (found.runs, found.moved_runs, found.compared_runs) == (30, 20, 20)
 
 
+@pytest.mark.slow
 def test_other_prices_change_the_cost_and_nothing_else(store: Shelf, demo_config: Config) -> None:
     fill(store)
     same = with_routing(demo_config, routingFallback="trino")
@@ -71,6 +74,7 @@ def test_other_prices_change_the_cost_and_nothing_else(store: Shelf, demo_config
     assert after.seconds == before.seconds
 
 
+@pytest.mark.slow
 def test_a_strategy_by_prediction_chooses_by_what_was_run(
     store: Shelf, demo_config: Config
 ) -> None:
@@ -83,6 +87,7 @@ def test_a_strategy_by_prediction_chooses_by_what_was_run(
     assert any("prediction" in one for one in found.caveats)
 
 
+@pytest.mark.slow
 def test_the_rules_alone_choose_an_engine_per_template(store: Shelf, demo_config: Config) -> None:
     fill(store)
     config = with_routing(demo_config, **ALL_TO_DUCKDB)

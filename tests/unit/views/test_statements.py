@@ -27,7 +27,7 @@ def test_pages_are_followed_to_the_end_and_say_who_asks() -> None:
 
     with serving(answer) as server:
         way = Connection(url=server.url, user="ana", password="s3cret", headers={"X-Group": "g"})
-        seen = Run(way, "SELECT n").start().wait(10)
+        seen = Run(way, "SELECT n").start().wait(60)
     assert (seen.state, seen.rows, seen.more) == ("finished", ((1,), (2,)), None)
     for _, _, headers in server.asked:
         assert headers["X-Trino-User"] == "ana"
@@ -39,7 +39,7 @@ def test_pages_are_followed_to_the_end_and_say_who_asks() -> None:
 def test_enough_rows_end_the_statement_on_the_engine_too() -> None:
     with serving(lambda _, __, url: page(url, "/v1/next", [1], [2])) as server:
         run = Run(Connection(url=server.url, user="ana"), "SELECT n", Limits(rows=3)).start()
-        seen = run.wait(10)
+        seen = run.wait(60)
         assert (len(seen.rows), seen.state) == (3, "finished")
         assert "first 3 rows" in (seen.more or "")
     assert server.asked[-1][0] == "DELETE"
@@ -51,15 +51,15 @@ def test_a_statement_cancelled_before_its_first_page_is_stopped_on_the_engine() 
     def answer(method: str, path: str, url: str) -> tuple[int, Any]:
         if method == "POST":
             begun.set()
-            cancelled.wait(10)
+            cancelled.wait(60)
         return page(url, "/v1/next")
 
     with serving(answer) as server:
         run = Run(Connection(url=server.url, user="ana"), "SELECT n").start()
-        assert begun.wait(10)
+        assert begun.wait(60)
         run.cancel()
         cancelled.set()
-        assert run.wait(10).state == "cancelled"
+        assert run.wait(60).state == "cancelled"
     assert [method for method, _, _ in server.asked] == ["POST", "DELETE"]
 
 
@@ -68,7 +68,7 @@ def test_a_statement_cancelled_before_its_first_page_is_stopped_on_the_engine() 
 )
 def test_time_and_bytes_have_limits(limits: Limits, name: str | None) -> None:
     with serving(lambda _, __, url: page(url, "/v1/next")) as server:
-        seen = Run(Connection(url=server.url, user="ana"), "SELECT n", limits).start().wait(10)
+        seen = Run(Connection(url=server.url, user="ana"), "SELECT n", limits).start().wait(60)
     assert (seen.problem.name if seen.problem else None) == name
     assert seen.is_over
 
@@ -79,7 +79,7 @@ def test_a_password_goes_to_no_other_server() -> None:
         serving(lambda _, __, ___: page(other.url, "/v1/next")) as server,
     ):
         way = Connection(url=server.url, user="ana", password="s3cret")
-        seen = Run(way, "SELECT n").start().wait(10)
+        seen = Run(way, "SELECT n").start().wait(60)
         assert seen.problem is not None
         assert "another server" in seen.problem.message
         assert other.asked == []
@@ -98,14 +98,14 @@ def test_an_error_keeps_its_place_and_a_refusal_its_words() -> None:
     }
     for name, given in answers.items():
         with serving(lambda _, __, ___, given=given: given) as server:
-            seen = Run(Connection(url=server.url, user="ana"), "SE").start().wait(10)
+            seen = Run(Connection(url=server.url, user="ana"), "SE").start().wait(60)
         assert seen.problem is not None
         assert (seen.state, seen.problem.name) == ("failed", name)
 
 
 def test_a_gateway_that_is_away_is_told_with_the_command() -> None:
     port = free_port()
-    seen = Run(Connection(url=f"http://127.0.0.1:{port}", user="ana"), "SELECT 1").start().wait(10)
+    seen = Run(Connection(url=f"http://127.0.0.1:{port}", user="ana"), "SELECT 1").start().wait(60)
     assert seen.problem is not None
     assert "lakehelm up" in seen.problem.message
     with pytest.raises(GatewayAwayError, match="lakehelm up"):

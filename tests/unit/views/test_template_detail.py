@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 DAY = WorkloadFilters(window="24h")
 
 
+@pytest.mark.slow
 def test_template_is_shown_over_all_engines_and_on_each(store: Shelf) -> None:
     for number in range(6):
         store.add(

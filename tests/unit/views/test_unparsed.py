@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
 from collectors.understanding import Observed, Understanding
 from lakehouse_core.domain.query import TemplateId
 from lakehouse_core.views.filters import Filters
@@ -49,6 +51,7 @@ def test_counted_by_reason_and_listed(store: Shelf) -> None:
     assert "line 1" in found.statements[0].error
 
 
+@pytest.mark.slow
 def test_window_engine_and_reason_narrow_it(store: Shelf) -> None:
     collect(store, "SELEC 1 FRM", "SELECT 'open")
     collect(store, "SELEC 1 FRM", engine="spark")
@@ -81,6 +84,7 @@ def test_an_empty_store_has_no_share(store: Shelf) -> None:
     assert (found.unparsed, found.ratio, found.reasons) == (0, None, ())
 
 
+@pytest.mark.slow
 def test_columns_of_no_known_table_are_counted_with_their_queries(store: Shelf) -> None:
     for number in range(3):
         store.add("query_event", query_event(query_id=f"u{number}", template_id=TemplateId("t1")))

@@ -16,17 +16,18 @@ from lakehouse_core import duck
 from lakehouse_core.domain.agent import Watermark
 from lakehouse_core.domain.errors import FilterError
 from lakehouse_core.domain.query import EngineId, QueryStatus, TemplateId
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.views.processed import by_days, by_hours, read_processed
 from lakehouse_core.views.usage import UsageFilters, table_usage
 from lakehouse_core.views.window import parse_window
 from lakehouse_core.views.workloads import WorkloadFilters, list_workloads, one_workload
 from tests.factories import NOW, query_event
+from tests.stores import emptied, new_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    from lakehouse_core.store.owner import OwnerStore
 
 WINDOW = "2026-11-14/2026-11-16"
 EVENTS = "lake.demo.events"
@@ -72,28 +73,28 @@ USED = [
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[OwnerStore]:
+def store(shared_store: OwnerStore) -> OwnerStore:
+    made = emptied(shared_store)
     luck = random.Random(3)  # noqa: S311 no secret
-    with OwnerStore.at(tmp_path) as made:
-        events = [
-            query_event(
-                engine_id=EngineId(luck.choice(("trino", "spark"))),
-                template_id=TemplateId(luck.choice(("t1", "t2", "t3"))),
-                user_name=luck.choice(("ana", "bo")),
-                status=luck.choice((QueryStatus.FINISHED,) * 4 + (QueryStatus.FAILED,)),
-                submitted_at=datetime(2026, 11, 14, tzinfo=UTC)
-                + timedelta(minutes=luck.randrange(60 * 60)),
-                elapsed_ms=luck.choice((None, 1.0 + luck.randrange(10_000))),
-                bytes_scanned=luck.choice((None, luck.randrange(1_000))),
-            )
-            for _ in range(300)
-        ]
-        made.upsert("query_event", to_arrow("query_event", events))
-        usage = [{**use, "table_name": EVENTS} for use in USED]
-        made.upsert("column_usage", pa.Table.from_pylist(usage))
-        tables = [{"template_id": f"t{n}", "table_name": EVENTS} for n in (1, 2)]
-        made.upsert("template_table", pa.Table.from_pylist(tables))
-        yield made
+    events = [
+        query_event(
+            engine_id=EngineId(luck.choice(("trino", "spark"))),
+            template_id=TemplateId(luck.choice(("t1", "t2", "t3"))),
+            user_name=luck.choice(("ana", "bo")),
+            status=luck.choice((QueryStatus.FINISHED,) * 4 + (QueryStatus.FAILED,)),
+            submitted_at=datetime(2026, 11, 14, tzinfo=UTC)
+            + timedelta(minutes=luck.randrange(60 * 60)),
+            elapsed_ms=luck.choice((None, 1.0 + luck.randrange(10_000))),
+            bytes_scanned=luck.choice((None, luck.randrange(1_000))),
+        )
+        for _ in range(300)
+    ]
+    made.upsert("query_event", to_arrow("query_event", events))
+    usage = [{**use, "table_name": EVENTS} for use in USED]
+    made.upsert("column_usage", pa.Table.from_pylist(usage))
+    tables = [{"template_id": f"t{n}", "table_name": EVENTS} for n in (1, 2)]
+    made.upsert("template_table", pa.Table.from_pylist(tables))
+    return made
 
 
 def process(store: OwnerStore) -> None:
@@ -115,6 +116,7 @@ def process(store: OwnerStore) -> None:
     store.upsert("watermark", to_arrow("watermark", [mark]))
 
 
+@pytest.mark.slow
 def test_days_summed_up_say_what_their_hours_say(store: OwnerStore) -> None:
     filters = WorkloadFilters(window="2026-11-14T07:00/2026-11-16T12:00")
     live = list_workloads(store, filters, lambda: NOW)
@@ -135,6 +137,7 @@ def test_days_summed_up_say_what_their_hours_say(store: OwnerStore) -> None:
     assert sum(fewer) < sum(runs)
 
 
+@pytest.mark.slow
 def test_days_are_not_read_while_a_later_load_is_not_summed_up(store: OwnerStore) -> None:
     filters = WorkloadFilters(window=WINDOW)
     process(store)
@@ -237,6 +240,7 @@ def test_usage_adds_up(store: OwnerStore) -> None:
     assert used.engines == ("spark", "trino")
 
 
+@pytest.mark.slow
 def test_a_row_that_is_no_longer_true_is_left_out(store: OwnerStore) -> None:
     process(store)
     before = list_workloads(store, WorkloadFilters(window=WINDOW), lambda: NOW)
@@ -271,6 +275,7 @@ def test_windows_are_widened_to_whole_hours_and_days(store: OwnerStore) -> None:
     assert by_hours(window, processed).live_from == NOW - timedelta(hours=2)
 
 
+@pytest.mark.slow
 def test_live_use_of_one_text_under_two_schemas_is_use_of_two_tables(tmp_path: Path) -> None:
     texts = [("a", "SELECT count(*) FROM t")] * 3 + [("b", "SELECT count(*) FROM t")]
     texts.append(("b", "SELECT v FROM t"))
@@ -278,7 +283,7 @@ def test_live_use_of_one_text_under_two_schemas_is_use_of_two_tables(tmp_path: P
         Observed(query_event(sql_text=text, dialect="trino", user_name="ana"), "lake", (schema,))
         for schema, text in texts
     ]
-    with OwnerStore.at(tmp_path) as store:
+    with new_store(tmp_path) as store:
         for name, rows in Understanding().rows(observed).items():
             store.upsert(name, rows)
         for user in (None, "ana"):

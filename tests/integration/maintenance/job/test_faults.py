@@ -205,14 +205,14 @@ def test_a_stop_ends_running_jobs_and_leaves_the_table_whole(lake: Lake, tmp_pat
 
     def slowly(_layout: Any, _work: Any, _attempt: int) -> Any:
         Path(told).touch()
-        time.sleep(60)
+        time.sleep(600)
 
     request = lake.request(table, Kind.COMPACT, [stage("compact_files", options=FEW)])
     started = time.monotonic()
     report = lake.run(request, tools(write=slowly), stop_file=flag)
 
     assert report.outcome == "stopped"
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 300  # not when its task is over
     assert (lake.rows(table), lake.snapshots(table)) == (rows, snapshots)
     assert lake.run(request, stop_file=flag).outcome == "stopped"
     flag.unlink()

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from spark_jobs.maintenance.work import Tools
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.timeout(2400),  # of a busy machine
     pytest.mark.spark,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

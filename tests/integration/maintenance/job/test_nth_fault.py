@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lakehouse_core.domain.table import TableName
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.timeout(900),
     pytest.mark.spark,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from collectors.iceberg.config import IcebergSettings, iceberg_settings
 from collectors.iceberg.source import iceberg_source
 from lakehouse_core.config.models import HealthConfig, HealthThresholds, Threshold
-from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
+from tests.stores import new_store
 from tests.unit.catalog.lakes import Lake, append_files
 
 if TYPE_CHECKING:
@@ -17,13 +19,14 @@ if TYPE_CHECKING:
     from lakehouse_core.config import Config
 
 
+@pytest.mark.slow
 def test_a_configured_source_fills_the_store_and_then_finds_nothing_new(
     demo_config: Config, tmp_path: Path
 ) -> None:
     lake = Lake(demo_config.catalogs["lake"].path.parent)
     append_files(lake.create("events"), 1, 2)
     lake.close()
-    with OwnerStore.at(tmp_path / "store") as store:
+    with new_store(tmp_path / "store") as store:
         source = iceberg_source(demo_config, store)
         watermark = None
         changed = []

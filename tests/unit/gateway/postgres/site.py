@@ -48,7 +48,7 @@ class RowsEngine(MemoryEngine):
     @contextmanager
     def stream(self, statement: Statement) -> Iterator[RowStream]:
         self.asked.append(statement)
-        self.go.wait(10)
+        self.go.wait(60)
         rows = self.rows
         yield RowStream(
             query_id="q", schema=rows.schema, batches=iter(rows.to_batches()), cost=Cost()

@@ -143,7 +143,7 @@ async def test_a_read_without_rows_yet_goes_elsewhere_and_is_stopped_where_it_wa
         status, body = await here.ask(f"GET {path_of(uri)}")
         assert (status, "error" in json.loads(body)) == (200, False)
         assert here.trinos["trino-2"].statements == ["SELECT 1"]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not first.received[-1].startswith(b"DELETE /v1/query/q1 "):
                 await asyncio.sleep(0)
         assert here.running() == 0

@@ -77,6 +77,7 @@ def test_layout_case_and_comments_let_nothing_hostile_through() -> None:
     assert changed > 800
 
 
+@pytest.mark.slow
 def test_a_part_of_both_corpora_is_judged_rightly() -> None:
     assert not [one for one, allowed, _ in verdicts(hostile()[::4]) if allowed]
     assert not [(one, why) for one, allowed, why in verdicts(written()) if not allowed]

@@ -299,7 +299,10 @@ def test_statement_after_a_known_one_is_not_taken_for_it() -> None:
     "sql",
     [
         "x" * 3_000_000,
-        "SELECT " + ", ".join(f"c{i}" for i in range(60_000)) + " FROM t",
+        pytest.param(
+            "SELECT " + ", ".join(f"c{i}" for i in range(60_000)) + " FROM t",
+            marks=pytest.mark.slow,
+        ),
         "SELECT " + "ARRAY[" * 50 + "1" + "]" * 50,
         "SELECT " + "CASE WHEN a THEN " * 300 + "1" + " END" * 300,
         "\ud800",
@@ -315,10 +318,12 @@ def test_monstrous_text_is_refused_and_does_no_harm(sql: str, dialect: str) -> N
     assert verdict.reason
 
 
+@pytest.mark.slow
 def test_long_list_of_literals_passes() -> None:
     assert check("SELECT a FROM t WHERE b IN (" + ", ".join(map(str, range(120_000))) + ")").allowed
 
 
+@pytest.mark.slow
 @given(text=st.text(max_size=200), dialect=st.sampled_from(["trino", "spark", "duckdb", "athena"]))
 @settings(deadline=None, max_examples=150)
 def test_any_text_gets_a_verdict(text: str, dialect: str) -> None:

@@ -1,0 +1,1 @@
+"""Tests of what pages are made of, without Streamlit."""

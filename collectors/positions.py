@@ -30,7 +30,7 @@ def load(text: str, version: int, source: str, build: Callable[[dict[str, Any]],
         if data["v"] != version:
             raise ValueError(f"version {data['v']}")
         return build(data)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, SourceError) as error:
         raise SourceError(
             f"the stored position of this {source} source cannot be read ({error}); delete its row "
             "from the watermark table to read the history anew"

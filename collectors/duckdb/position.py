@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lakehouse_core.domain.errors import SourceError
+from collectors.positions import dump, load
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -34,21 +33,16 @@ class JournalPosition:
         """
         if text is None:
             return cls()
-        try:
-            data = json.loads(text)
-            if data["v"] != _VERSION:
-                raise ValueError(f"version {data['v']}")
-            return cls({str(k): int(v) for k, v in data["files"].items()}, data["done_before"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SourceError(
-                f"the stored position of this DuckDB source cannot be read ({error}); delete its "
-                "row from the watermark table to read the journal anew"
-            ) from error
+        return load(text, _VERSION, "DuckDB", cls._build)
+
+    @classmethod
+    def _build(cls, data: dict[str, Any]) -> JournalPosition:
+        return cls({str(k): int(v) for k, v in data["files"].items()}, data["done_before"])
 
     def dump(self) -> str:
         """The position as text."""
-        data = {"v": _VERSION, "files": self.offsets, "done_before": self.done_before}
-        return json.dumps(data, separators=(",", ":"), sort_keys=True)
+        files = dict(sorted(self.offsets.items()))
+        return dump(_VERSION, done_before=self.done_before, files=files)
 
     def is_done(self, name: str) -> bool:
         """Whether a file lies before the horizon and was forgotten as read."""

@@ -6,13 +6,12 @@ all that ended, also those it has forgotten: the difference to what was seen is 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from collectors.events import from_json, parse_time, to_json
 from collectors.flink.slots import Held
-from lakehouse_core.domain.errors import SourceError
+from collectors.positions import dump, load
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -57,31 +56,25 @@ class FlinkPosition:
         """
         if text is None:
             return cls()
-        try:
-            data = json.loads(text)
-            if data["v"] != _VERSION:
-                raise ValueError(f"version {data['v']}")
+
+        def build(data: dict[str, Any]) -> FlinkPosition:
             running = {jid: _running(job, now) for jid, job in data["running"].items()}
             return cls(
                 data["leader"], data["counted"], int(data["ended"]), set(data["settled"]), running
             )
-        except (ValueError, KeyError, TypeError, AttributeError, SourceError) as error:
-            raise SourceError(
-                f"the stored position of this Flink source cannot be read ({error}); delete its "
-                "row from the watermark table to read the jobs anew"
-            ) from error
+
+        return load(text, _VERSION, "Flink", build)
 
     def dump(self) -> str:
         """The position as text."""
-        data = {
-            "v": _VERSION,
-            "leader": self.leader,
-            "counted": self.counted,
-            "ended": self.ended,
-            "settled": sorted(self.settled),
-            "running": {jid: _dump(job) for jid, job in self.running.items()},
-        }
-        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+        return dump(
+            _VERSION,
+            leader=self.leader,
+            counted=self.counted,
+            ended=self.ended,
+            settled=sorted(self.settled),
+            running={jid: _dump(job) for jid, job in self.running.items()},
+        )
 
     def is_restarted(self, leader: str | None, counted: int) -> bool:
         """Whether another JobManager answers than the last time."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from collectors.positions import dump, load
 from collectors.spark.logfile import Cursor
-from lakehouse_core.domain.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -42,22 +41,16 @@ class SparkPosition:
         """
         if text is None:
             return cls()
-        try:
-            data = json.loads(text)
-            if data["v"] != _VERSION:
-                raise ValueError(f"version {data['v']}")
-            return cls({k: _load(v) for k, v in data["apps"].items()}, float(data["horizon"]))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SourceError(
-                f"the stored position of this Spark source cannot be read ({error}); delete its "
-                "row from the watermark table to read the event logs anew"
-            ) from error
+        return load(text, _VERSION, "Spark", cls._build)
+
+    @classmethod
+    def _build(cls, data: dict[str, Any]) -> SparkPosition:
+        return cls({k: _load(v) for k, v in data["apps"].items()}, float(data["horizon"]))
 
     def dump(self) -> str:
         """The position as text."""
         apps = {name: _dump(app) for name, app in self.apps.items()}
-        data = {"v": _VERSION, "horizon": self.horizon, "apps": apps}
-        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+        return dump(_VERSION, horizon=self.horizon, apps=apps)
 
     def is_done(self, name: str, modified: float) -> bool:
         """Whether a log needs no look."""

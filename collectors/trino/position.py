@@ -6,11 +6,10 @@ is the set of remembered queries that need no further look; it is bounded by wha
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lakehouse_core.domain.errors import SourceError
+from collectors.positions import dump, load
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -95,26 +94,16 @@ class TrinoPosition:
         """
         if text is None:
             return cls()
-        try:
-            data = json.loads(text)
-            if data["v"] != _VERSION:
-                raise ValueError(f"version {data['v']}")
-            return cls(set(data["settled"]), dict(data["running"]), data["newest"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise SourceError(
-                f"the stored position of this Trino source cannot be read ({error}); delete its "
-                "row from the watermark table to read the history anew"
-            ) from error
+        return load(text, _VERSION, "Trino", cls._build)
+
+    @classmethod
+    def _build(cls, data: dict[str, Any]) -> TrinoPosition:
+        return cls(set(data["settled"]), dict(data["running"]), data["newest"])
 
     def dump(self) -> str:
         """The position as text."""
-        data = {
-            "v": _VERSION,
-            "settled": sorted(self.settled),
-            "running": self.running,
-            "newest": self.newest,
-        }
-        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+        settled = sorted(self.settled)
+        return dump(_VERSION, settled=settled, running=self.running, newest=self.newest)
 
     def settle(self, query_id: str) -> None:
         """Note that a query was taken in its final form."""

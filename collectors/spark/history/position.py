@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lakehouse_core.domain.errors import SourceError
+from collectors.positions import dump, load
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
 _VERSION = 1
+_FORM = "history server"  # the event log's position is another
 
 
 @dataclass(slots=True)
@@ -46,27 +46,23 @@ class HistoryPosition:
         """
         if text is None:
             return cls()
-        try:
-            data = json.loads(text)
-            if data["v"] != _VERSION or data["form"] != "history server":
-                raise ValueError("another form or version")
-            return cls(
-                {
-                    name: AppProgress(int(u), int(seen), dict(still), bool(done))
-                    for name, (u, seen, still, done) in data["apps"].items()
-                }
-            )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SourceError(
-                f"the stored position of this Spark source cannot be read ({error}); delete its "
-                "row from the watermark table to read the history server anew"
-            ) from error
+        return load(text, _VERSION, "Spark", cls._build)
+
+    @classmethod
+    def _build(cls, data: dict[str, Any]) -> HistoryPosition:
+        if data["form"] != _FORM:
+            raise ValueError(f"form {data['form']}")
+        return cls(
+            {
+                name: AppProgress(int(u), int(seen), dict(still), bool(done))
+                for name, (u, seen, still, done) in data["apps"].items()
+            }
+        )
 
     def dump(self) -> str:
         """The position as text."""
         apps = {n: [a.updated, a.seen, a.open, a.is_done] for n, a in self.apps.items()}
-        data = {"v": _VERSION, "form": "history server", "apps": apps}
-        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+        return dump(_VERSION, form=_FORM, apps=apps)
 
     def forget(self, listed: Collection[str]) -> dict[str, AppProgress]:
         """Drop what the server dropped; returns applications that were not read to their end."""

@@ -389,6 +389,22 @@ class PredictionConfig(Section):
     exploreBudget: Share = 0.02
 
 
+class ShadowConfig(Section):
+    """Reads that are run once more, on a second engine, to have evidence about it; off by default.
+
+    Attributes:
+        share: of the group's reads, how many may be; 0: none.
+        budget: what they may take and cost, as a share of what all its reads do.
+        maxRunning: at a time, over all members of the group.
+        timeoutSecs: what takes longer is stopped.
+    """
+
+    share: Share = 0.0
+    budget: Share = 0.05
+    maxRunning: Count = 1
+    timeoutSecs: Count = 60
+
+
 class GroupConfig(Section):
     """Members that stand in for each other.
 
@@ -400,6 +416,7 @@ class GroupConfig(Section):
         priority: larger goes first.
         fallbackGroup: takes over when no member can take a statement at once.
         prediction: what costOptimized and latencyOptimized keep to.
+        shadow: which reads are run once more to learn from them.
         cache: QueryFlux's result cache; read and left alone.
         engine: type of the clusters below.
         clusters: members, in QueryFlux's older form.
@@ -417,6 +434,7 @@ class GroupConfig(Section):
     priority: Int = 0
     fallbackGroup: Text | None = None
     prediction: PredictionConfig = PredictionConfig()
+    shadow: ShadowConfig = ShadowConfig()
     cache: dict[str, Any] | None = None
     engine: Text | None = None
     clusters: tuple[NamedCluster, ...] = ()

@@ -21,6 +21,7 @@ from lakehouse_core.gateway.learning import make_learning
 from lakehouse_core.gateway.record import SpoolRecorder, uptime_chain_id
 from lakehouse_core.gateway.routing import RouteDesk
 from lakehouse_core.gateway.service import QueryService, ServiceLimits
+from lakehouse_core.gateway.shadow import ShadowingRecorder, ShadowRuns
 from lakehouse_core.gateway.sqlport import SqlParts, SqlPort
 from lakehouse_core.gateway.trino.metadata import Metadata
 from lakehouse_core.gateway.upkeep import Job
@@ -87,16 +88,15 @@ def assemble(
         trials.refresh(store)
         return fleet.refresh(store)
 
-    keep = NewsOnly(SpoolKeeper(Spool(config.store.spool)), BY_TEMPLATE)
-    complete = partial(complete_estimate, estimator, config.prices.tb_scanned)
-    recorder = SpoolRecorder(understand, keep, uptime_chain_id(os.getpid()), complete)
+    recorder = _recorder(config, understand, estimator)
     sql = config.gateway.sql
+    noted = ShadowingRecorder(learning.recorder(recorder))
+    service = QueryService(router, engines, noted, _limits(sql, usable))
+    noted.shadows = ShadowRuns(router, service, learning.book, learning.price_of)
     return SqlPort(
         sql,
         SqlParts(
-            service=QueryService(
-                router, engines, learning.recorder(recorder), _limits(sql, usable)
-            ),
+            service=service,
             recorder=recorder,
             engines=engines,
             upstreams={
@@ -121,6 +121,12 @@ def assemble(
             close=bounds.close,
         ),
     )
+
+
+def _recorder(config: Config, understand: Understand, estimator: ScanEstimator) -> SpoolRecorder:
+    keep = NewsOnly(SpoolKeeper(Spool(config.store.spool)), BY_TEMPLATE)
+    complete = partial(complete_estimate, estimator, config.prices.tb_scanned)
+    return SpoolRecorder(understand, keep, uptime_chain_id(os.getpid()), complete)
 
 
 def _usable(config: Config) -> dict[EngineId, EngineConfig]:

@@ -20,7 +20,7 @@ from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.errors import EngineUnavailableError, StoreError
 from lakehouse_core.domain.query import QueryStatus, StatementKind
 from lakehouse_core.gateway.upkeep import Job
-from lakehouse_core.routing.learned import REMEMBERED_DAYS, Models, make_predictor
+from lakehouse_core.routing.learned import REMEMBERED_DAYS, Models, make_predictor, valuations_of
 from lakehouse_core.routing.profiles import ProfileBook, Run
 from lakehouse_core.routing.profiles_history import past_runs
 from lakehouse_core.routing.profiles_wear import wear_of
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lakehouse_core.gateway.flight import Flight
     from lakehouse_core.gateway.ports import Recorder
     from lakehouse_core.routing.predict import LearningPredictor
+    from lakehouse_core.routing.profiles import Valuation
     from lakehouse_core.routing.request import ScanEstimator
     from lakehouse_core.store.port import TelemetryStore
 
@@ -109,6 +110,8 @@ class Learning:
 
     predictor: LearningPredictor
     learner: Learner
+    book: ProfileBook
+    price_of: Valuation
     jobs: tuple[Job, ...]
 
     def recorder(self, inner: Recorder) -> LearningRecorder:
@@ -125,7 +128,7 @@ def make_learning(config: Config, store: TelemetryStore, estimator: ScanEstimato
         Job("profiles", learner.catch_up, CATCH_UP_SECONDS),
         Job("models", models.look, CATCH_UP_SECONDS),
     )
-    return Learning(predictor, learner, jobs)
+    return Learning(predictor, learner, book, valuations_of(config)["cost"], jobs)
 
 
 def run_of(flight: Flight) -> Run | None:

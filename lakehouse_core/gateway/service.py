@@ -157,7 +157,8 @@ class QueryService:
     def redirect(self, flight: Flight, failed: EngineUnavailableError) -> bool:
         """Choose another member for a statement whose engine is gone; False when it must fail."""
         decision = _decision(flight)
-        if flight.first_row is not None or flight.attempts >= MOST_ATTEMPTS:
+        is_last = flight.attempts >= MOST_ATTEMPTS or decision.is_shadow
+        if flight.first_row is not None or is_last:
             return False
         other = self._routing.decide_again(flight.request, decision, str(failed))
         if other.denial is not None:

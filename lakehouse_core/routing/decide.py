@@ -98,6 +98,7 @@ class _Case:
     facts: StatementFacts
     plan: Plan
     without: frozenset[EngineId]
+    why_without: str
     trace: list[Step]
     endpoint: Endpoint | None = None
     obstacles: list[str] = field(default_factory=list)
@@ -146,6 +147,7 @@ class Decider:
         request: Request,
         *,
         without: frozenset[EngineId] = frozenset(),
+        why_without: str = "it has failed this statement",
         so_far: Sequence[Step] = (),
         is_counted: bool = True,
     ) -> Decision:
@@ -153,12 +155,13 @@ class Decider:
 
         Args:
             request: the statement.
-            without: engines that have failed it already.
+            without: engines that are left out.
+            why_without: why so.
             so_far: what the trace starts with.
             is_counted: whether the rule that decides counts this as a hit.
         """
         plan, facts = self.plan, self.ports.facts.of(request)
-        case = _Case(request, facts, plan, without, list(so_far))
+        case = _Case(request, facts, plan, without, why_without, list(so_far))
         group = self._group(case, is_counted=is_counted)
         if isinstance(group, Denial):
             return self._denied(case, group)
@@ -282,7 +285,7 @@ class Decider:
         why = state_obstacle(member, self.ports.fleet.standing(engine_id))
         why = why or self.breaker(member, group).obstacle()
         if why is None and engine_id in case.without:
-            why = "it has failed this statement"
+            why = case.why_without
         if why is not None:
             case.may_pass = case.may_pass or not member.unusable
             return why

@@ -11,6 +11,7 @@ from lakehouse_core.config.routing import (
     BreakerConfig,
     GroupConfig,
     PlainStrategy,
+    ShadowConfig,
 )
 from lakehouse_core.domain.query import EngineId
 from lakehouse_core.routing.request import Terms
@@ -80,6 +81,7 @@ class Group:
     authorization: AuthorizationConfig = field(default_factory=AuthorizationConfig)
     default_tags: Mapping[str, str | None] = field(default_factory=dict)
     breaker: BreakerConfig = field(default_factory=BreakerConfig)
+    shadow: ShadowConfig = field(default_factory=ShadowConfig)
 
     def __post_init__(self) -> None:
         """Work out the limits once: every decision asks for them."""
@@ -184,6 +186,7 @@ def _group(name: str, group: GroupConfig, members: Mapping[str, Member], where: 
         authorization=group.authorization,
         default_tags=group.defaultTags,
         breaker=group.circuitBreaker,
+        shadow=group.shadow,
     )
 
 

@@ -125,7 +125,7 @@ class Step:
 
     Attributes:
         stage: endpoint, rule, fallback, authorization, feasibility, capacity, spill, strategy,
-            translation, guard, queue, retry, denied.
+            translation, guard, queue, retry, shadow, denied.
         subject: what it is about: the router's type and number, the group, the member.
         result: what came of it: matched, passed, refused, chosen, …
         detail: why, in words.
@@ -220,6 +220,7 @@ class Decision:
         tags: the request's, and the group's own.
         candidates: members that could have taken it.
         without: engines that have failed it already.
+        is_shadow: the statement was answered before; its result is thrown away.
     """
 
     gateway_id: str
@@ -240,6 +241,7 @@ class Decision:
     tags: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ()
     without: frozenset[EngineId] = frozenset()
+    is_shadow: bool = False
 
 
 # --- ports ---------------------------------------------------------------------------------------

@@ -98,6 +98,34 @@ class Router:
             request, without=gone, so_far=(*failed.trace, lost), is_counted=False
         )
 
+    def decide_shadow(self, request: Request, answered: Decision, engine_id: EngineId) -> Decision:
+        """A read that was answered, once more on this engine: the same rules, texts and guards."""
+        group = self.plan.layout.groups.get(answered.group or "")
+        members = () if group is None else group.members
+        others = frozenset(one.engine_id for one in members if one.engine_id != engine_id)
+        step = Step(
+            "shadow",
+            answered.gateway_id,
+            "again",
+            f"answered by {answered.engine_id}; the rows of this run are thrown away",
+        )
+        found = self._decider.decide(
+            request,
+            without=others,
+            why_without=f"a shadow run for {engine_id}",
+            so_far=(step,),
+            is_counted=False,
+        )
+        return replace(found, is_shadow=True)
+
+    def has_spare_room(self, group: Group, engine_id: EngineId) -> bool:
+        """Whether nobody waits, and an engine is less than half full with one statement more."""
+        if len(self._line):
+            return False
+        limits = [group.limits[one.name] for one in group.members if one.engine_id == engine_id]
+        running = self._capacity.load(engine_id) + 1
+        return bool(limits) and all(limit is None or 2 * running <= limit for limit in limits)
+
     def _anew(self, request: Request, without: frozenset[EngineId]) -> Decision:
         return self._decider.decide(request, without=without, is_counted=False)
 
@@ -150,7 +178,8 @@ class Router:
         place = Place(decision.engine_id, group.name, member.name, request.endpoint)
         self._capacity.take(place)
         breaker.when_started()
-        group.strategy.took(member.name, decision.candidates)
+        if not decision.is_shadow:  # nobody's turn
+            group.strategy.took(member.name, decision.candidates)
         return Lease(decision, place, self._give_back)
 
     def _give_back(self, place: Place, ending: Ending, reason: str) -> None:

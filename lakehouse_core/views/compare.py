@@ -45,6 +45,7 @@ class EngineFigures:
         cost_per_run: spend divided by finished runs; None: not priced or not charged yet.
         basis: what the cost rests on.
         failure_rate: failed out of all, without failures that are the statement's own fault.
+        shadow_runs: finished runs among them that nobody asked for, made to have evidence.
         is_compared: there are enough finished runs.
     """
 
@@ -56,6 +57,7 @@ class EngineFigures:
     cost_per_run: Decimal | None
     basis: tuple[str, ...]
     failure_rate: float
+    shadow_runs: int
     is_compared: bool
 
 
@@ -220,5 +222,6 @@ def _figures(cell: Cell) -> EngineFigures:
         cost_per_run=None if cell.cost_per_run is None else rounded(cell.cost_per_run),
         basis=cell.bases or (),
         failure_rate=cell.failed / cell.runs,
+        shadow_runs=cell.shadows,
         is_compared=cell.is_enough,
     )

@@ -11,6 +11,7 @@ their time.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeVar
 
@@ -32,7 +33,7 @@ Amount = TypeVar("Amount", Decimal, float)  # money is exact, seconds are not
 
 RUNS_SQL = f"""
 SELECT event.template_id, event.engine_id, event.query_id, event.gateway_id, event.submitted_at,
-  event.status = 'failed' AS failed,
+  event.status = 'failed' AS failed, coalesce(routed.protocol = 'shadow', false) AS is_shadow,
   CASE WHEN routed.estimated_bytes IS NOT NULL
     THEN floor(log2(1 + routed.estimated_bytes) / 2)::INTEGER END AS size_class,
   greatest(coalesce(routed.queue_ms, 0)
@@ -59,7 +60,8 @@ whole AS (
   SELECT template_id, engine_id, count(*) AS runs, sum(seconds) AS seconds FROM run GROUP BY ALL
 )
 SELECT template_id, engine_id, size_class, count(*) AS runs,
-  count(*) FILTER (failed) AS failed,
+  count(*) FILTER (failed) AS failed, count(*) FILTER (is_shadow AND NOT failed) AS shadows,
+  coalesce(sum(run.seconds) FILTER (is_shadow), 0) AS shadow_seconds,
   avg(run.seconds) FILTER (NOT failed) AS mean_seconds,
   quantile_cont(run.seconds, 0.5) FILTER (NOT failed) AS p50_seconds,
   quantile_cont(run.seconds, 0.95) FILTER (NOT failed) AS p95_seconds,
@@ -67,7 +69,8 @@ SELECT template_id, engine_id, size_class, count(*) AS runs,
   sum(run.seconds) AS total_seconds,
   (any_value(spend.cost) * (any_value(whole.runs) / any_value(spend.queries)
     * sum(run.seconds) / any_value(whole.seconds)))::DECIMAL(38, 9) AS cost,
-  any_value(spend.bases) AS bases, max(submitted_at) AS last_at
+  any_value(spend.bases) AS bases, min(submitted_at) AS first_at,
+  max(submitted_at) AS last_at
 FROM run JOIN whole USING (template_id, engine_id)
 LEFT JOIN spend USING (template_id, engine_id)
 WHERE $template::VARCHAR IS NULL OR template_id = $template::VARCHAR
@@ -88,6 +91,8 @@ class Cell:
     Attributes:
         size_class: half of log2 of the bytes estimated before the run; None: not estimated.
         runs: finished and failed ones.
+        shadows: finished runs that nobody asked for, made to have evidence (docs/routing.md).
+        shadow_seconds: of all of those, failed ones included.
         mean_seconds, p50_seconds, p95_seconds: of finished runs; None without any.
         spread: standard deviation of the logarithm of their seconds; None below two.
         total_seconds: of all runs.
@@ -101,6 +106,8 @@ class Cell:
     size_class: int | None
     runs: int
     failed: int
+    shadows: int
+    shadow_seconds: float
     mean_seconds: float | None
     p50_seconds: float | None
     p95_seconds: float | None
@@ -108,6 +115,7 @@ class Cell:
     total_seconds: float
     cost: Decimal | None
     bases: tuple[str, ...] | None
+    first_at: datetime
     last_at: datetime
 
     @property
@@ -119,6 +127,23 @@ class Cell:
     def finished(self) -> int:
         """Runs that ended well."""
         return self.runs - self.failed
+
+    @property
+    def answers(self) -> int:
+        """Runs that somebody asked for and that ended well."""
+        return self.finished - self.shadows
+
+    @property
+    def asked_seconds(self) -> float:
+        """Time of the runs that somebody asked for."""
+        return max(self.total_seconds - self.shadow_seconds, 0.0)
+
+    @property
+    def asked_cost(self) -> Decimal | None:
+        """What those cost: the spend by their share of the time."""
+        if self.cost is None or not self.shadow_seconds:
+            return self.cost
+        return rounded(self.cost * Decimal(repr(self.asked_seconds / self.total_seconds)))
 
     @property
     def is_enough(self) -> bool:
@@ -143,6 +168,14 @@ class Measured:
     window: Window
     currency: str
     cells: tuple[Cell, ...]
+
+    @property
+    def hours(self) -> float:
+        """Of the window those since its first run, a day at least: an hour is no month."""
+        if not self.cells:
+            return self.window.hours
+        since = self.window.end - min(cell.first_at for cell in self.cells)
+        return min(max(since / timedelta(hours=1), 24.0), self.window.hours)
 
     def per_key(self) -> dict[tuple[str, int | None], list[Cell]]:
         """Cells of the same template and size."""

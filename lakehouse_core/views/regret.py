@@ -142,7 +142,7 @@ def _regret(
     rules: Mapping[tuple[str, int | None], str] | None,
 ) -> MeasureRegret[Amount]:
     compared = [cells for cells in groups if _can_compare(cells, scale.measure)]
-    runs = sum(cell.finished for cells in groups for cell in cells)
+    runs = sum(_answers(cells) for cells in groups)
     covered = sum(_answers(cells) for cells in compared)
     actual = sum((scale.spent(cells) for cells in compared), start=scale.zero)
 
@@ -204,11 +204,11 @@ def _enough(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _answers(cells: Sequence[Cell]) -> int:
-    return sum(cell.finished for cell in cells)
+    return sum(cell.answers for cell in cells)
 
 
 def _paid(cells: Sequence[Cell]) -> Decimal:
-    return sum((cell.cost or Decimal(0) for cell in cells), start=Decimal(0))
+    return sum((cell.asked_cost or Decimal(0) for cell in cells), start=Decimal(0))
 
 
 def _to_pay(answers: int, cell: Cell) -> Decimal:
@@ -216,7 +216,7 @@ def _to_pay(answers: int, cell: Cell) -> Decimal:
 
 
 def _took(cells: Sequence[Cell]) -> float:
-    return sum(cell.total_seconds for cell in cells)
+    return sum(cell.asked_seconds for cell in cells)
 
 
 def _to_take(answers: int, cell: Cell) -> float:

@@ -50,7 +50,7 @@ SELECT run.template_id, run.engine_id, size_class, user_name, tags, count(*) AS 
   any_value(sql_text) AS sql_text, any_value(dialect) AS dialect, any_value(source) AS source,
   any_value(default_catalog) AS default_catalog, any_value(default_namespace) AS namespace
 FROM run JOIN query_event AS event USING (engine_id, query_id)
-WHERE NOT failed AND sql_text IS NOT NULL
+WHERE NOT failed AND NOT is_shadow AND sql_text IS NOT NULL
 GROUP BY run.template_id, run.engine_id, size_class, user_name, tags
 ORDER BY runs DESC, run.template_id, run.engine_id, size_class, user_name, tags LIMIT $most::BIGINT
 """  # noqa: S608 put together from constants

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 HOW_COMPARED = """
 - **Runs**: reads of the template that finished or failed; statements that were wrong themselves are
   left out. Engines with fewer than five finished runs are shown, but not compared.
+- **Shadow runs**: among them, reads run once more to have evidence; in no regret as queries.
 - **Size**: what the gateway estimated before the run, in classes of factor four, so that a day is
   not compared with a year; statements that did not come through the gateway have no estimate.
 - **p50, p95**: of finished runs, waiting for a place in the gateway included. **Spread**: standard
@@ -74,6 +75,7 @@ def engine_grid(found: Comparison) -> None:
             "size": one.size,
             "engine": engine.engine_id,
             "runs": engine.runs,
+            "shadows": engine.shadow_runs,
             "p50": engine.p50_seconds,
             "p95": engine.p95_seconds,
             "spread": engine.spread,
@@ -92,6 +94,7 @@ def engine_grid(found: Comparison) -> None:
             "size": "Estimated size",
             "engine": "Engine",
             "runs": counted("Runs"),
+            "shadows": counted("Shadow runs"),
             "p50": number("p50", "%.3f s"),
             "p95": number("p95", "%.3f s"),
             "spread": number("Spread", "%.2f", "of the logarithm of the seconds"),

@@ -28,13 +28,15 @@ def ran(
     until: datetime = NOW,
     estimated_bytes: int | None = None,
     queue_ms: float = 0.0,
+    protocol: str = "trinoHttp",
     **given: Any,
 ) -> None:
     """Runs of a template, one every minute before `until`; the first of them fail."""
     events, routed = [], []
     for number, each in enumerate(seconds):
         at = until - timedelta(minutes=1 + number)
-        gateway_id = unique("g") if estimated_bytes is not None or queue_ms else None
+        is_routed = estimated_bytes is not None or queue_ms or protocol == "shadow"
+        gateway_id = unique("g") if is_routed else None
         values = {
             "engine_id": EngineId(engine),
             "template_id": TemplateId(template),
@@ -49,7 +51,7 @@ def ran(
             routed.append(
                 decided(event.gateway_id, at, template, engine)
                 | {"estimated_bytes": estimated_bytes, "queue_ms": queue_ms}
-                | {"engine_ms": each * 1_000, "fetch_ms": 0.0}
+                | {"engine_ms": each * 1_000, "fetch_ms": 0.0, "protocol": protocol}
             )
     store.upsert("query_event", to_arrow("query_event", events))
     if routed:

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from lakehouse_core.views.compare import compare_engines
 from lakehouse_core.views.regret import routing_regret
 from tests.unit.views.conftest import Shelf, clock
 from tests.unit.views.past import cost, ran
@@ -54,6 +55,25 @@ def test_runs_without_evidence_are_told_apart(store: Shelf) -> None:
     found = routing_regret(store.store, clock, window="7d").seconds
     assert (found.runs, found.compared_runs) == (50, 40)
     assert found.without_evidence_share == pytest.approx(0.2)
+
+
+@pytest.mark.slow
+def test_shadow_runs_are_evidence_but_nobody_asked_for_them(store: Shelf) -> None:
+    ran(store, "t1", "trino", [2.0] * 10)
+    ran(store, "t1", "duckdb", [1.0] * 6, protocol="shadow")
+    cost(store, {("t1", "trino"): "0.40", ("t1", "duckdb"): "0.10"})
+    found = routing_regret(store, clock, window="24h")
+    seconds = found.seconds
+    assert (seconds.runs, seconds.compared_runs) == (10, 10)
+    assert seconds.actual == pytest.approx(20.0)
+    oracle = seconds.against("oracle")
+    assert oracle is not None
+    assert oracle.total == pytest.approx(10.0)
+    single = found.cost.against("best_single")
+    assert single is not None
+    assert single.engine == "duckdb"
+    (contest,) = compare_engines(store, clock, window="24h").contests
+    assert {one.engine_id: one.shadow_runs for one in contest.engines} == {"duckdb": 6, "trino": 0}
 
 
 @pytest.mark.slow

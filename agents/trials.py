@@ -182,7 +182,7 @@ def _step(store: OwnerStore, ledger: TrialLedger, trial: RouteTrial, now: dateti
 def _saving(trial: RouteTrial, before: Side, there: Side, now: datetime) -> Saving:
     """What the move brought, as measured at its full share."""
     begun = max(trial.step_at or now, now - LONGEST_LOOK)
-    per_month = Decimal(there.finished) * Decimal(MONTH / max(now - begun, LEAST_TIME))
+    per_month = Decimal(there.answers) * Decimal(MONTH / max(now - begun, LEAST_TIME))
     saved = (before.cost_per_run or Decimal(0)) - (there.cost_per_run or Decimal(0))
     return Saving(
         action_id=trial.trial_id,

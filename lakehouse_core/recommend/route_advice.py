@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from lakehouse_core.views.measured import Cell, Measured
 
-LEAST_RUNS = 10  # finished on each engine before a move is proposed
+LEAST_RUNS = 5  # finished on each engine before a move is proposed; its range must be above zero
+LEAST_DECIDED = 0.5  # of a template's reads must be in sizes where the engine wins
 STEP_RUNS = 10  # finished on the new engine before the share grows
 LEAST_GAIN = Decimal("0.0001")  # per month
 HOURS_PER_MONTH = 730
@@ -44,6 +45,7 @@ class Side:
     seconds_per_run: float | None
     cost_per_run: Decimal | None
     spread: float | None
+    shadows: int = 0  # finished runs that nobody asked for
 
     @classmethod
     def of(cls, cells: Iterable[Cell]) -> Side:
@@ -60,12 +62,18 @@ class Side:
             seconds_per_run=sum(c.total_seconds for c in own) / finished if finished else None,
             cost_per_run=rounded(sum(costs, start=Decimal(0)) / finished) if is_priced else None,
             spread=max((cell.spread or 0.0 for cell in own), default=None),
+            shadows=sum(cell.shadows for cell in own),
         )
 
     @property
     def finished(self) -> int:
         """Runs that ended well."""
         return self.runs - self.failed
+
+    @property
+    def answers(self) -> int:
+        """Of those, the ones somebody asked for."""
+        return self.finished - self.shadows
 
     @property
     def failure_rate(self) -> float:
@@ -87,6 +95,7 @@ class Side:
             "seconds_per_run": self.seconds_per_run,
             "cost_per_run": None if self.cost_per_run is None else f"{self.cost_per_run:f}",
             "spread": self.spread,
+            "shadows": self.shadows,
         }
 
 
@@ -100,21 +109,26 @@ def proposals(found: Measured, now: datetime) -> list[RouteTrial]:
 
 
 def _advise(groups: list[list[Cell]], found: Measured, now: datetime) -> RouteTrial | None:
-    verdicts = [judge(cells, found.currency) for cells in groups]
-    winners = {one.winner.engine_id for one in verdicts if one.winner and one.measure == "cost"}
-    if len(winners) != 1 or any(one.winner is None for one in verdicts):
-        return None  # nobody wins in every size
+    verdicts = [(judge(cells, found.currency), cells) for cells in groups]
+    won = [(one.winner, cells) for one, cells in verdicts if one.winner and one.measure == "cost"]
+    winners = {winner.engine_id for winner, _ in won}
+    if len(winners) != 1:
+        return None  # nobody wins, or another engine in another size
+    # A size that hardly ran, or in which engines are equally good, does not speak against it.
+    cells = [cell for _, some in won for cell in some]
+    decided, asked = sum(c.answers for c in cells), sum(c.answers for g in groups for c in g)
+    if decided < LEAST_DECIDED * asked:
+        return None
     (to,) = winners
-    cells = [cell for one in groups for cell in one]
     others = {cell.engine_id for cell in cells if cell.engine_id != to}
     sides = {name: Side.of(c for c in cells if c.engine_id == name) for name in (*others, to)}
-    of = max(sorted(others), key=lambda name: sides[name].runs)
+    of = max(sorted(others), key=lambda name: sides[name].answers)
     here, there = sides[of], sides[to]
-    if min(here.finished, there.finished) < LEAST_RUNS:
+    if min(here.finished, there.finished) < LEAST_RUNS or not here.answers:
         return None
     if here.cost_per_run is None or there.cost_per_run is None:
         return None
-    per_month = Decimal(here.finished * HOURS_PER_MONTH) / Decimal(found.window.hours)
+    per_month = Decimal(here.answers * HOURS_PER_MONTH) / Decimal(repr(found.hours))
     saved = here.cost_per_run - there.cost_per_run
     off = money_of(_SURE_80 * math.hypot(*(_error(side) for side in (here, there))))
     gain, low, high = (

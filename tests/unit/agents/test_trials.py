@@ -124,7 +124,7 @@ def test_a_move_is_proposed_with_its_evidence(store: OwnerStore, hands: Hands) -
     assert trials.propose(store, hands) == 1
     trial = the_trial(store)
     assert (trial.from_engine, trial.to_engine) == ("trino", "duckdb")
-    month = Decimal(20) * 730 / 168
+    month = Decimal(20) * 730 / 24  # a history of minutes counts as one of a day
     assert trial.gain_usd_month == pytest.approx(Decimal("0.3") * month, abs=Decimal("0.001"))
     assert trial.gain_low is not None
     assert trial.gain_high is not None
@@ -142,7 +142,33 @@ def test_a_move_is_proposed_with_its_evidence(store: OwnerStore, hands: Hands) -
 
 @pytest.mark.slow
 def test_a_template_with_too_few_runs_is_not_proposed(store: OwnerStore, hands: Hands) -> None:
-    history(store, runs=8)
+    history(store, runs=4)
+    assert trials.propose(store, hands) == 0
+
+
+def test_a_size_that_was_hardly_measured_does_not_silence_the_others(
+    store: OwnerStore, hands: Hands
+) -> None:
+    history(store)
+    ran(store, "t1", "trino", [9.0] * 3, estimated_bytes=2**34)  # on one engine, and rarely
+    assert trials.propose(store, hands) == 1
+    assert the_trial(store).to_engine == "duckdb"
+
+
+def test_a_size_that_another_engine_wins_stops_a_move(store: OwnerStore, hands: Hands) -> None:
+    ran(store, "t1", "trino", [2.0, 2.2] * 10)
+    ran(store, "t1", "duckdb", [1.0, 1.1] * 10)
+    cost(store, {("t1", "trino"): "0.40", ("t1", "duckdb"): "0.30"})
+    ran(store, "t1", "trino", [1.0, 1.1] * 10, estimated_bytes=2**34)
+    ran(store, "t1", "duckdb", [90.0, 91.0] * 10, estimated_bytes=2**34)
+    assert trials.propose(store, hands) == 0
+
+
+def test_most_of_the_reads_must_be_measured_on_both_engines(
+    store: OwnerStore, hands: Hands
+) -> None:
+    history(store)
+    ran(store, "t1", "trino", [9.0] * 60, estimated_bytes=2**34)
     assert trials.propose(store, hands) == 0
 
 

@@ -96,7 +96,9 @@ class Well:
         return self._standing
 
 
-def new_router(predicted: LearningPredictor | None = None, **group: Any) -> Router:
+def new_router(
+    predicted: LearningPredictor | None = None, inspector: Inspector | None = None, **group: Any
+) -> Router:
     routing = RoutingConfig.model_validate(
         {
             "clusterGroups": {
@@ -115,12 +117,13 @@ def new_router(predicted: LearningPredictor | None = None, **group: Any) -> Rout
     plan = Plan(
         rules=compile_rules(routing.routers), layout=lay_out(routing, ENGINES, {}, ("lake",))
     )
-    return Router(plan, Ports(fleet=Well(), predictor=predicted, facts=Facts(Inspector())))
+    facts = Facts(inspector or Inspector())
+    return Router(plan, Ports(fleet=Well(), predictor=predicted, facts=facts))
 
 
-def new_predictor(texts: Sequence[str]) -> LearningPredictor:
+def new_predictor(texts: Sequence[str], inspector: Inspector) -> LearningPredictor:
     """One that knows every template from 64 runs on each engine, and every table's files."""
-    inspector, book, memory = Inspector(), ProfileBook(), BoundsMemory()
+    book, memory = ProfileBook(), BoundsMemory()
     files = FileBounds(np.full(1_000, 10**8), np.full(1_000, 10**6), {})
     now = utc_now()
     for text in texts:
@@ -158,9 +161,10 @@ def timed(decide: Callable[[Request], Any], texts: Sequence[str]) -> list[float]
 def measure(texts: list[str]) -> dict[str, list[float]]:
     warm = new_router()
     timed(warm.decide, texts)
-    predictor = new_predictor(texts)
-    predicted = new_router(predictor)
-    promised = new_router(predictor, prediction={"latencyBoundSecs": 60})
+    inspector = Inspector()  # one for all, as in the gateway
+    predictor = new_predictor(texts, inspector)
+    predicted = new_router(predictor, inspector)
+    promised = new_router(predictor, inspector, prediction={"latencyBoundSecs": 60})
     timed(predicted.decide, texts)
     timed(promised.decide, texts)
     language = dialect_named("duckdb")

@@ -14,8 +14,8 @@ UP_ARGS ?=
 BENCH ?= $(wildcard benchmarks/[a-z]*.py)
 LOCK_ARGS ?=
 PAGES ?=
-# What shares the machine well: no JVM, no browser. Of the rest, each file has engines of its own, so two
-# files run side by side, those marked long first; the whole product and the browser have the machine for themselves.
+# What shares the machine well: no JVM, no browser. Of the rest, two files run side by side, each with engines of its
+# own, the longest first (tests/conftest.py); the whole product and the browser have the machine for themselves.
 LIGHT := (fast or slow or duckdb or ui or snowflake) and not rest
 WHOLE := stack or browser
 # Where unmarked tests may be (tests/conftest.py sees to it): nothing else has to be imported for them.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from lakehouse_core.config import Config, load_config
 from tests.factories import free_port, free_port_pair
@@ -34,6 +35,7 @@ NEEDS_MORE = {
     "ui",
     "browser",
 }
+LAKE_ROOM = "tests/integration/lake/"
 FAST_ROOMS = ("tests/unit/", "tests/contract/catalogs/")
 # Engines that a machine may rightly lack: the product runs without them and says so.
 MAY_BE_SKIPPED = ("trino", "flink")
@@ -65,7 +67,7 @@ class DemoConfig(Protocol):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark a test that asks for nothing special as fast; begin with what takes longest."""
+    """Mark what asks for nothing special as fast; begin with what takes longest."""
     for item in items:
         if NEEDS_MORE.isdisjoint(mark.name for mark in item.iter_markers()):
             if not item.nodeid.startswith(FAST_ROOMS):
@@ -74,7 +76,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                     f"fast tests in {', '.join(FAST_ROOMS)} only: mark it, or move it there"
                 )
             item.add_marker(pytest.mark.fast)
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)  # a stable sort
+    items.sort(key=_turn)  # stable: the rest stays shuffled
+
+
+def _turn(item: pytest.Item) -> int:
+    return next((n for n, name in enumerate(("long", "lake")) if item.get_closest_marker(name)), 2)
+
+
+class FilesAndTheLake(LoadFileScheduling):
+    """`--dist loadfile`, but all tests of the demo lake are one: it is built once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return LAKE_ROOM if nodeid.startswith(LAKE_ROOM) else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesAndTheLake | None:
+    """How the tests with engines are shared out."""
+    return FilesAndTheLake(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -34,10 +34,12 @@ from lakehouse_core.config import load_config
 from lakehouse_core.config.environment import read_machine
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.gateway.http import Address, Exchange, HttpServer
+from lakehouse_core.routing.lifecycle import FLEET_SQL
 from lakehouse_core.runtime.artifacts import Artifact, ensure
 from lakehouse_core.runtime.ivy import Coordinates
 from lakehouse_core.runtime.java import find_javas, java_for_trino
 from lakehouse_core.runtime.report import SilentReporter
+from lakehouse_core.store.owner import OwnerStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,7 +139,7 @@ def serve_ours(port: int, mock: int, home: str) -> None:
     config.catalogs["lake"].warehouse.mkdir(parents=True, exist_ok=True)
 
     async def run() -> None:
-        sql = open_sql_port(config, HealthyStore())  # type: ignore[arg-type] # read only
+        sql = open_sql_port(config, HealthyStore(OwnerStore.at(Path(home) / "store")))
         await sql.start()
         await asyncio.Event().wait()
 
@@ -145,18 +147,30 @@ def serve_ours(port: int, mock: int, home: str) -> None:
 
 
 class HealthyStore:
-    """A store that finds the engine healthy whenever it is asked."""
+    """A store that finds every engine healthy whenever it is asked, and is a real one otherwise."""
+
+    def __init__(self, store: Any, *engines: str) -> None:
+        self._store = store
+        self._engines = engines or ("trino",)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
 
     def read(self, sql: str, **params: Any) -> Any:
-        """One healthy engine."""
+        """The engines' states, or what the store has."""
         import pyarrow as pa  # noqa: PLC0415 of the child only
 
-        del sql, params
-        row = {
-            "engine_id": "trino", "configured": "active", "changed_by": None, "reason": None,
-            "observed": "healthy", "probed_at": utc_now(), "detail": None, "running_queries": 0,
-        }  # fmt: skip
-        return pa.Table.from_pylist([row])
+        if sql != FLEET_SQL:
+            return self._store.read(sql, **params)
+        rows = [
+            {
+                "engine_id": name, "configured": "active", "changed_by": None, "reason": None,
+                "observed": "healthy", "probed_at": utc_now(), "detail": None,
+                "running_queries": 0,
+            }
+            for name in self._engines
+        ]  # fmt: skip
+        return pa.Table.from_pylist(rows)
 
 
 @contextlib.contextmanager

@@ -87,14 +87,18 @@ class EngineError(LakehouseError):
         position: line and column, from 1, of the place in the statement it is about.
     """
 
-    position: tuple[int, int] | None = None
-
     def __init__(
-        self, message: str, *, code: str | None = None, query_id: str | None = None
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        query_id: str | None = None,
+        position: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.query_id = query_id
+        self.position = position
 
 
 class EngineUnavailableError(Transient, EngineError):

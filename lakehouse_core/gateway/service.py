@@ -28,6 +28,7 @@ from lakehouse_core.gateway.flight import Flight
 from lakehouse_core.gateway.pipe import BatchPipe
 from lakehouse_core.gateway.running import RunningQuery
 from lakehouse_core.routing.lease import RoutingError
+from lakehouse_core.sql.places import carried
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -270,8 +271,9 @@ class QueryService:
         if error is not None:
             is_cancelled = isinstance(error, QueryCancelledError)
             status = QueryStatus.CANCELLED if is_cancelled else QueryStatus.FAILED
-            if isinstance(error, EngineError) and error.query_id:
-                query.flight.query_id = error.query_id
+            if isinstance(error, EngineError):
+                query.flight.query_id = error.query_id or query.flight.query_id
+                error.position = _place(error, query.flight)
         self.land(query.flight, status, error)
         query.finished(error)
 
@@ -304,6 +306,12 @@ def _stop_on_engine(engine: Engine, gateway_id: str) -> None:
         engine.cancel(gateway_id)
     except EngineError as error:
         _log.warning("query not stopped", gateway_id=gateway_id, error=str(error))
+
+
+def _place(error: EngineError, flight: Flight) -> tuple[int, int] | None:
+    """Where the error is in the text that the client wrote."""
+    sent = flight.decision.sql if flight.decision is not None else flight.request.sql
+    return carried(error.position, sent, flight.request.sql)
 
 
 def _decision(flight: Flight) -> Decision:

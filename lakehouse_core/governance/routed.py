@@ -3,7 +3,9 @@
     Ports(fleet=…, translator=RoutedTranslator(), guard=RoutedGuard(guard, config.governance))
 
 The guard sees the text as the engine would get it, after translation, whatever front end it came
-through.
+through. What was translated is looked at as its author wrote it, too: a translation leaves out what
+it has no words for (locks, odd characters, comments that lexers read differently), and the guard
+would never see it.
 """
 
 from __future__ import annotations
@@ -32,6 +34,10 @@ _OUTCOMES: dict[Outcome, TranslationOutcome] = {
     Outcome.DOUBTFUL: "doubtful",
     Outcome.FAILED: "fallback",
 }
+
+
+# What makes a text hostile wherever it is read; names and functions count where they are used.
+_AS_WRITTEN = frozenset({Rule.TEXT, Rule.SYNTAX})
 
 
 class RoutedTranslator:
@@ -83,6 +89,10 @@ class RoutedGuard:
             request.catalog,
             tuple(request.schema.split(".")) if request.schema else (),
         )
+        if dialect != request.dialect and sql != request.sql:
+            written = self._guard.check(request.sql, request.dialect, role, asker=asker)
+            if not written.allowed and written.rule in _AS_WRITTEN:
+                return Verdict(False, request.sql, written.rule, written.reason)
         size = None if estimate is None else estimate.bytes
         found = self._guard.check(sql, dialect, role, asker=asker, estimated_bytes=size)
         reason = found.reason

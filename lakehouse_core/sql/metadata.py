@@ -19,7 +19,7 @@ INFORMATION_SCHEMA = ("schemata", "tables", "columns", "views", "roles", "enable
                       "applicable_roles", "table_privileges")  # fmt: skip
 SYSTEM = {
     "jdbc": ("catalogs", "schemas", "tables", "columns", "table_types", "types"),
-    "metadata": ("catalogs", "table_comments"),
+    "metadata": ("catalogs", "table_comments", "materialized_views"),
 }
 _WORDS = ("information_schema", "system.", '"system"')
 _LONGEST = 64 * 1024  # characters; nobody asks for names at such length

@@ -10,6 +10,7 @@ warehouse. Every query, also a failed or cancelled one, is a line of the journal
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import contextmanager
 from functools import lru_cache
@@ -42,6 +43,7 @@ from lakehouse_core.engines.duckdb.instance import Instance, InstanceSettings
 from lakehouse_core.engines.duckdb.journal import Journal
 from lakehouse_core.engines.duckdb.pool import Pool, Ticket
 from lakehouse_core.engines.duckdb.record import DIALECT, QueryRecord
+from lakehouse_core.sql.places import place_of, word_at
 from lakehouse_core.sql.scans import parse_scan, quote_text
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 CAPABILITIES = EngineCapabilities(
     dialect=DIALECT, can_write=False, can_cancel=True, reports_bytes=True, has_own_history=False
 )
+_MARK = re.compile(r"\n(?P<head>LINE \d+: )(?P<line>.*)\n(?P<before> *)\^")
 STREAM_ROWS = 61_440  # thirty of DuckDB's vectors: a few megabytes of most results
 
 _log = structlog.get_logger(__name__)
@@ -103,6 +106,7 @@ class DuckDBAdapter:
                 yield stream
         except EngineError as error:
             error.query_id = record.query_id
+            error.position = _place(error.__cause__, statement.sql)
             record.error = error
             raise
         finally:
@@ -252,6 +256,14 @@ def _measure(slot: Slot) -> Measures | None:
 def _snapshot_id(location: str) -> int | None:
     current = read_metadata(location).current
     return current.snapshot_id if current else None
+
+
+def _place(error: BaseException | None, sql: str) -> tuple[int, int] | None:
+    """Where in the statement DuckDB's mark is; it marks the text with the files in it."""
+    found = _MARK.search(str(error))
+    if found is None:
+        return None
+    return place_of(word_at(found["line"], len(found["before"]) - len(found["head"])), sql)
 
 
 def _message(error: Exception) -> str:

@@ -6,6 +6,7 @@ engine.execute(Statement(sql="SELECT count(*) FROM lake.demo.events", user="ana"
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from contextlib import ExitStack, contextmanager
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 CAPABILITIES = EngineCapabilities(
     dialect="spark", can_write=True, can_cancel=True, reports_bytes=True, has_own_history=True
 )
+_PLACE = re.compile(r"line (\d+),? pos (\d+)")
 _CANCEL_SECONDS = 10.0
 _CANCEL_EVERY_SECONDS = 0.1
 
@@ -197,7 +199,9 @@ class SparkAdapter:
             operations.is_cancelled and status is StatusCode.CANCELLED
         ):
             return QueryCancelledError("The query was cancelled", code=code, query_id=query_id)
-        return QueryFailedError(message, code=code or type(error).__name__, query_id=query_id)
+        return QueryFailedError(
+            message, code=code or type(error).__name__, query_id=query_id, position=_place(message)
+        )
 
 
 @contextmanager
@@ -240,6 +244,12 @@ def _chained(
     if first is not None:
         yield first
         yield from rest
+
+
+def _place(message: str) -> tuple[int, int] | None:
+    """Line and column that the words name; Spark counts columns from 0."""
+    found = _PLACE.search(message)
+    return (int(found[1]), int(found[2]) + 1) if found else None
 
 
 def _facts(error: Any) -> tuple[str | None, Any, str]:

@@ -8,6 +8,7 @@ User, source and tags are Trino's own; the gateway id is the trace token, which 
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from contextlib import contextmanager
@@ -42,6 +43,7 @@ CAPABILITIES = EngineCapabilities(
 _CONNECT_SECONDS, _READ_SECONDS = 3.0, 30.0
 _CANCEL_SECONDS = 5.0
 STREAM_ROWS = 4_096
+_PLACE = re.compile(r"^line \d+:\d+: ")  # told apart from the words
 _CANCELLED = frozenset({"USER_CANCELED", "ADMINISTRATIVELY_KILLED"})
 _UNAVAILABLE = frozenset(
     {"SERVER_STARTING_UP", "SERVER_SHUTTING_DOWN", "NO_NODES_AVAILABLE", "REMOTE_HOST_GONE"}
@@ -203,7 +205,10 @@ class TrinoAdapter:
         if code in _CANCELLED:
             return QueryCancelledError("The query was cancelled", code=code, query_id=query_id)
         kind = EngineUnavailableError if code in _UNAVAILABLE else QueryFailedError
-        return kind(str(error.message), code=code, query_id=query_id)
+        place = (error.failure_info or {}).get("errorLocation")
+        position = (place["lineNumber"], place["columnNumber"]) if place else None
+        message = _PLACE.sub("", str(error.message)) if place else str(error.message)
+        return kind(message, code=code, query_id=query_id, position=position)
 
 
 def _batches(

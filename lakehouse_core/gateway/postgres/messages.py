@@ -32,12 +32,13 @@ class WireError(Terminal, LakehouseError):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a result as the protocol describes it."""
+    """A column of a result as the protocol describes it; `modifier` holds a decimal's scale."""
 
     name: str
     oid: int
     size: int = -1
     is_binary: bool = False
+    modifier: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ def row_description(columns: Sequence[Column]) -> bytes:
     for one in columns:
         parts += [
             text(one.name),
-            struct.pack("!ihihih", 0, 0, one.oid, one.size, -1, int(one.is_binary)),
+            struct.pack("!ihihih", 0, 0, one.oid, one.size, one.modifier, int(one.is_binary)),
         ]
     return message(b"T", *parts)
 

@@ -74,6 +74,14 @@ class Answer:
     changed: Mapping[str, str] = field(default_factory=dict)
 
 
+def _options(text: str) -> dict[str, str]:
+    """Settings of a connection's `options`: `-c name=value` and `--name=value`."""
+    words = [re.sub(r"\\(.)", r"\1", word) for word in re.findall(r"(?:\\.|\S)+", text)]
+    joined = re.sub(r"(^|\0)-c\0?", r"\1--", "\0".join(words))
+    found = (word[2:].partition("=") for word in joined.split("\0") if word.startswith("--"))
+    return {name.replace("-", "_"): value for name, equals, value in found if equals}
+
+
 class Settings:
     """The settings and the transaction state of one session."""
 
@@ -81,7 +89,7 @@ class Settings:
         self.status = IDLE
         self._values = {**_DEFAULTS, "session_authorization": given.get("user", "")}
         self._at_start: dict[str, str] = {}
-        for name, value in given.items():
+        for name, value in {**_options(given.get("options", "")), **given}.items():
             if name not in ("user", "database", "options", "replication"):
                 self._set(name, value)
         self._at_start = dict(self._values)

@@ -40,7 +40,14 @@ class _Kind:
 def column_of(field: pa.Field, *, is_binary: bool = False) -> Column:
     """A column as the protocol describes it."""
     kind = _kind(field.type)
-    return Column(field.name, kind.oid, kind.size, is_binary)
+    return Column(field.name, kind.oid, kind.size, is_binary, _modifier(field.type))
+
+
+def _modifier(kind: pa.DataType) -> int:
+    """Precision and scale of a decimal, as PostgreSQL packs them; -1 says nothing."""
+    if pa.types.is_decimal(kind) and kind.scale >= 0:
+        return int((kind.precision << 16 | kind.scale) + 4)
+    return -1
 
 
 def encode_rows(batch: pa.RecordBatch, columns: Sequence[Column]) -> memoryview:

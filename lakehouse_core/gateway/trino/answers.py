@@ -67,7 +67,8 @@ async def own_answer(
         elif isinstance(statement, DescribePrepared):
             _put(page, await _described(statement, session, names))
         else:
-            page.update_type, page.headers = _session_change(statement, session)
+            update_type, page.headers = _session_change(statement, session)
+            page.put_done(update_type)
     except LakehouseError as error:
         page.state, page.error = "FAILED", of_exception(error)
     return page

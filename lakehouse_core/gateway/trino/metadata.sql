@@ -32,6 +32,11 @@ SELECT "catalog" AS catalog_name, "catalog" AS connector_id, 'iceberg' AS connec
 CREATE VIEW "metadata.table_comments" AS
 SELECT "catalog" AS catalog_name, "schema" AS schema_name, "table" AS table_name, NULL::VARCHAR AS "comment"
 FROM lake_tables;
+CREATE VIEW "metadata.materialized_views" AS
+SELECT '' AS catalog_name, '' AS schema_name, '' AS "name", '' AS storage_catalog, '' AS storage_schema,
+  '' AS storage_table, '' AS freshness, NULL::TIMESTAMPTZ AS last_fresh_time, NULL::VARCHAR AS "comment",
+  '' AS definition
+WHERE false;
 
 CREATE VIEW "jdbc.catalogs" AS SELECT "catalog" AS table_cat FROM lake_catalogs;
 CREATE VIEW "jdbc.schemas" AS SELECT "schema" AS table_schem, "catalog" AS table_catalog FROM lake_schemas;

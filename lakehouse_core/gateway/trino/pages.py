@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from lakehouse_core.gateway.flight import Flight
     from lakehouse_core.gateway.trino.errors import TrinoError
 
+_DONE_COLUMNS: list[dict[str, Any]] = [
+    {
+        "name": "result",
+        "type": "boolean",
+        "typeSignature": {"rawType": "boolean", "arguments": []},
+    }
+]
 _encode = msgspec.json.Encoder().encode
 
 
@@ -37,6 +44,10 @@ class Page:
     error: TrinoError | None = None
     update_type: str | None = None
     headers: list[tuple[str, str]] = field(default_factory=list)
+
+    def put_done(self, update_type: str) -> None:
+        """Say of a statement without rows that it is done, as Trino does: drivers want columns."""
+        self.update_type, self.columns, self.data = update_type, _DONE_COLUMNS, b"[[true]]"
 
     def encode(self) -> bytes:
         """The page in the order in which Trino writes it."""

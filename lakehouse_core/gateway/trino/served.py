@@ -7,6 +7,7 @@ may ask for it again. Whoever asks for an older one gets 410.
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import time
 from functools import partial
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 POLL_SECONDS = 1.0
 _LAST_LOOK_SECONDS = 0.003  # the end often follows the last rows at once: it spares a poll
 _INLINE_CELLS = 2_000  # pages up to this size are encoded in the loop: a thread costs more
+_DEFINING = frozenset({"CREATE", "DROP", "ALTER"})
+_BETWEEN = frozenset({"OR", "REPLACE"})
+_COMMENTS = re.compile(r"(?:\s+|/\*.*?\*/|--[^\n]*)+", re.DOTALL)
 
 
 class Pending:
@@ -171,6 +175,8 @@ class Served:
             is_last = page.data is None or await self._is_drained()
             page.state = "FINISHED" if is_last else "RUNNING"
             page.next_path = None if is_last else path
+            if is_last and not self._columns:
+                page.put_done(_update_type(flight.request.sql))
         except TimeoutError:
             page.state = "QUEUED" if query.is_queued else "RUNNING"
             page.next_path = path
@@ -178,7 +184,7 @@ class Served:
             page.state, page.error = "FAILED", self._error(error)
         except Exception as error:  # noqa: BLE001 the client must hear of it; it is in the log
             page.state, page.error = "FAILED", of_exception(error)
-        page.columns = self._columns
+        page.columns = page.columns or self._columns
         page.stats = flight_stats(flight, time.perf_counter())
         return page
 
@@ -205,3 +211,11 @@ class Served:
         if isinstance(error, asyncio.CancelledError):
             error = QueryCancelledError("The gateway is shutting down")
         return of_exception(error, self.query.position)
+
+
+def _update_type(sql: str) -> str:
+    """What Trino calls a statement without rows: INSERT, CREATE TABLE."""
+    begin = _COMMENTS.match(sql)
+    words = sql[begin.end() if begin else 0 :].upper().split(None, 4)[:4]
+    words = [word for word in words if word not in _BETWEEN]
+    return " ".join(words[: 2 if words[0] in _DEFINING else 1])

@@ -92,3 +92,11 @@ def test_a_timeout_is_read_with_its_unit(
 ) -> None:
     settings.answer(f"SET statement_timeout TO '{told}'")
     assert settings.timeout_seconds == seconds
+
+
+def test_options_of_the_connection_are_settings() -> None:
+    given = {"user": "ana", "options": r"-c search_path=tpch --statement-timeout=5s -cx.y=a\ b"}
+    settings = Settings(given)
+    assert settings.schema == "tpch"
+    assert settings.timeout_seconds == 5
+    assert settings.get("x.y") == "a b"

@@ -116,3 +116,8 @@ def test_an_exact_number_survives_its_binary_form(value: Decimal) -> None:
 def test_any_text_survives(values: list[str | None]) -> None:
     found = encoded(pa.array(values, pa.string()))
     assert [None if one is None else one.decode() for one in found] == values
+
+
+def test_a_decimal_tells_its_precision_and_scale() -> None:
+    assert t.column_of(pa.field("d", pa.decimal128(12, 2))).modifier == (12 << 16 | 2) + 4
+    assert t.column_of(pa.field("n", pa.int64())).modifier == -1

@@ -43,7 +43,7 @@ def excerpt(body: bytes) -> Excerpt:
     plan = body.find(_PLAN, 0, statistics)
     if plan < 0:
         plan = statistics
-    kept = body[:plan] + body[statistics:bulk] + body[context:]
+    kept = b"".join((body[:plan], body[statistics:bulk], body[context:]))
     if body.find(b',"updateType":', 0, plan) < 0:
         return Excerpt(kept)
     if body.find(_NOTHING_WRITTEN, statistics, bulk) > 0:
@@ -52,15 +52,13 @@ def excerpt(body: bytes) -> Excerpt:
 
 
 def _written(body: bytes, start: int, end: int) -> int | None:
-    """What the operators between two places wrote; nothing is copied, they are most of a body."""
-    total: int | None = None
-    at = body.find(_WRITTEN, start, end)
-    while at >= 0:
-        at += len(_WRITTEN)
-        stop = body.find(b"B", at, end)
-        size = body[at:stop]
-        if not size.isdigit():
-            return None
-        total = (total or 0) + int(size)
-        at = body.find(_WRITTEN, stop, end)
-    return total
+    """What the operators between two places wrote; most wrote nothing, and say so shortly."""
+    operators = body[start:end].split(_WRITTEN)[1:]
+    total = 0
+    for told in operators:
+        if not told.startswith(b"0B"):
+            size = told[: told.find(b"B")]
+            if not size.isdigit():
+                return None
+            total += int(size)
+    return total if operators else None

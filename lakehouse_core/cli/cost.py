@@ -118,7 +118,10 @@ def prices(
     config: ConfigFile = None,
 ) -> None:
     """The price book: rates, since when, who says so, and which count for which engine."""
-    from lakehouse_core.finops.prices import known_prices  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.finops.prices import (  # noqa: PLC0415 keeps --help fast
+        NOT_MEASURED,
+        known_prices,
+    )
 
     out = Output(json=json, quiet=quiet)
     now = utc_now()
@@ -127,7 +130,7 @@ def prices(
     rows = [
         asdict(price)
         | {name: f"{getattr(price, name).normalize():f}" for name in _RATES}
-        | {"counts_for": engines}
+        | {"counts_for": engines, "note": NOT_MEASURED.get(price.unit)}
         for price, engines in found
     ]
     out.rows(
@@ -135,8 +138,9 @@ def prices(
         columns=(
             *("name", "counts_for", "unit", "sku", "list_rate", "contracted_rate"),
             *("effective_rate", "currency", "valid_from", "valid_to", "source", "source_on"),
+            "note",
         ),
-        one_line=("source",),
+        one_line=("source", "note"),
         title="Price book",
     )
 

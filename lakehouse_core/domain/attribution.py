@@ -1,10 +1,11 @@
 """How charges are split over queries: one statement, for Spark and for DuckDB.
 
 Spark runs it over the history, DuckDB over the hours that Spark has not seen yet, and tests run it
-over whatever they invent. It reads three relations:
+over whatever they invent. It reads four relations:
 
 - `events`: queries, with the columns of the store's `query_event` that are named below;
 - `charges`: rows of the store's `charge`;
+- `attributions`: `engine_id`, `query_id`, `credits`, what an engine itself charges a query with;
 - `hours`: `hour_no`, the hours (since 1970) to be split.
 
 A query executes for its `execution_ms` before its end: what it waited and was planned for is not
@@ -12,6 +13,10 @@ execution. It is cut at full hours. Each charge is met by the pieces of its engi
 resource, which weigh what its method says; the charge is divided as `money.divide` does, in the
 order in which the pieces began. What is not used is one more piece at the end. So the pieces of a
 charge add up to it, to the last digit.
+
+Where the engine says what its queries used of a resource's compute they weigh that, not their time;
+those it says nothing of (very short ones, and what it tells hours later) weigh what the others used
+in the same time.
 """
 
 from __future__ import annotations
@@ -138,6 +143,27 @@ timed AS (
   FROM timed
 )""")
 
+# Billionths of credits, divided over a query's hours by time; what those that are known add up to.
+_CREDITED = Template("""
+credited AS (
+  SELECT pieces.*, CASE WHEN attributions.credits IS NULL THEN NULL
+      WHEN first_no = last_no THEN $credit_parts
+      ELSE CAST((CAST($credit_parts AS $wide) * (to_us - begin_us)) $div (end_us - begin_us)
+        - (CAST($credit_parts AS $wide) * (from_us - begin_us)) $div (end_us - begin_us) AS BIGINT)
+      END AS piece_credits
+  FROM pieces LEFT JOIN attributions ON pieces.engine_id = attributions.engine_id
+    AND pieces.query_id = attributions.query_id
+), known AS (
+  SELECT engine_id, resource, hour_no, CAST(sum(piece_credits) AS BIGINT) AS known_credits,
+    CAST(greatest(sum(piece_us), 1) AS BIGINT) AS known_us
+  FROM credited WHERE piece_credits IS NOT NULL AND resource <> ''
+  GROUP BY engine_id, resource, hour_no HAVING sum(piece_credits) > 0
+)""")
+_CREDIT_PARTS = (
+    "CAST(CAST(attributions.credits AS DECIMAL(27, 9)) * CAST(1000000000 AS DECIMAL(10, 0))"
+    " AS BIGINT)"
+)
+
 # Whole billionths; which charge counts the queries; a number that stands for the key.
 _LINES = Template("""
 wanted AS (
@@ -162,8 +188,10 @@ wanted AS (
     min(resource) OVER (PARTITION BY is_split, engine_id, wanted.hour_no) AS least_resource
   FROM wanted JOIN hours ON wanted.hour_no = hours.hour_no
 ), lines AS (
-  SELECT *, is_split = 1 AND place = 1 AND (resource = '' OR least_resource <> '') AS counts
-  FROM ranked
+  SELECT ranked.*, known.known_credits, known.known_us,
+    is_split = 1 AND place = 1 AND (ranked.resource = '' OR least_resource <> '') AS counts
+  FROM ranked LEFT JOIN known ON ranked.meter = 'compute' AND ranked.engine_id = known.engine_id
+    AND ranked.hour_no = known.hour_no AND ranked.resource = known.resource
 )""")
 
 # Pieces meet charges; a charge's own last piece takes what is left.
@@ -173,12 +201,17 @@ met AS (
     pieces.query_id,
     pieces.label_id, pieces.template_id, pieces.user_name, pieces.status, pieces.is_first,
     pieces.piece_us,
-    CASE lines.method WHEN 'seconds' THEN pieces.piece_us WHEN 'cpu' THEN pieces.piece_cpu_us
+    CASE lines.method WHEN 'seconds' THEN CASE
+        WHEN lines.known_us IS NULL THEN pieces.piece_us
+        WHEN pieces.piece_credits IS NOT NULL THEN pieces.piece_credits
+        ELSE CAST((CAST(pieces.piece_us AS $wide) * known_credits) $div known_us AS BIGINT) END
+      WHEN 'cpu' THEN pieces.piece_cpu_us
       WHEN 'bytes' THEN CASE
         WHEN pieces.piece_bytes = 0 OR (pieces.status = 'failed' AND lines.failed_is_free) THEN 0
         ELSE greatest(pieces.piece_bytes, lines.minimum_bytes) END
       ELSE 1 END AS weight
-  FROM pieces JOIN lines ON pieces.engine_id = lines.engine_id AND pieces.hour_no = lines.hour_no
+  FROM credited AS pieces JOIN lines ON pieces.engine_id = lines.engine_id
+    AND pieces.hour_no = lines.hour_no
     AND lines.is_split = 1 AND (lines.resource = ''
       OR lines.resource = CASE WHEN lines.method = 'query' THEN pieces.query_id
         ELSE pieces.resource END)
@@ -304,7 +337,7 @@ FROM labelled""")
 
 def allocation_sql(dialect: Dialect) -> str:
     """The statement that splits charges: one row per charge and piece of a query, and the rests."""
-    steps = [_SPANS, _PIECES, _LINES, _MET, _SHARES]
+    steps = [_SPANS, _PIECES, _CREDITED, _LINES, _MET, _SHARES]
     return f"WITH {_steps(dialect, steps)} {_fill(_ALLOCATION, dialect)}"
 
 
@@ -351,6 +384,7 @@ def _fill(step: Template, dialect: Dialect) -> str:
     }
     return step.substitute(
         shares,
+        credit_parts=_CREDIT_PARTS,
         hour=HOUR_US,
         div=dialect.div,
         wide=dialect.wide,

@@ -32,11 +32,16 @@ if TYPE_CHECKING:
     from lakehouse_core.store.port import TelemetryStore
 
 HOURS_AT_ONCE = 24
+LONGEST_DAYS = 8  # Snowflake ends a statement after seven days at the latest
 PROBES_HOLD = 6  # so many intervals a probe speaks for when no other follows
 
 _ALLOCATION = f"""
 WITH {HOURS}, {EVENTS}, charges AS (
   SELECT charge.* FROM charge JOIN hours ON epoch_us(charge.hour_at) // {HOUR_US} = hours.hour_no
+), attributions AS (
+  SELECT engine_id, query_id, credits FROM query_attribution
+  WHERE started_at < (SELECT until FROM bounds)
+    AND started_at >= (SELECT since FROM bounds) - INTERVAL {LONGEST_DAYS} DAYS
 ), allocation AS ({allocation_sql(DUCKDB)})
 """  # noqa: S608 constants of ours
 COST_HOUR_SQL = f"{_ALLOCATION} {cost_hour_sql('allocation')}"

@@ -152,6 +152,9 @@ WITH events AS (
 ), executed AS ({hours_sql(DUCKDB)})
 SELECT hour_no FROM executed
 UNION SELECT epoch_us(hour) // {HOUR_US} FROM metering WHERE collected_at >= $since::TIMESTAMPTZ
+UNION SELECT unnest(generate_series(epoch_us(started_at) // {HOUR_US},
+    epoch_us(greatest(started_at, coalesce(ended_at, started_at))) // {HOUR_US}))
+  FROM query_attribution WHERE collected_at >= $since::TIMESTAMPTZ
 UNION SELECT unnest(generate_series(epoch_us(greatest(started_at, $since::TIMESTAMPTZ))
     // {HOUR_US}, epoch_us(ended_at) // {HOUR_US}))
   FROM flink_slot_time WHERE ended_at >= $since::TIMESTAMPTZ

@@ -21,6 +21,12 @@ PRICES_SQL = "SELECT * FROM price ORDER BY name, valid_from"
 _WHEN = frozenset({"price_id", "valid_from", "valid_to", "known_at"})
 
 
+# Units that nothing is charged by, and why: a price alone would make up a quantity.
+NOT_MEASURED = {
+    "thousand_requests": "not measured: no source tells requests; they cost what a bill says"
+}
+
+
 def keep_prices(store: TelemetryStore, config: Config, now: datetime) -> PriceBook:
     """Bring the store's price book in step with the configuration; returns all of it.
 

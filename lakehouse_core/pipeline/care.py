@@ -16,12 +16,14 @@ GROWING = (
     "query_event_bronze",
     "snapshot_commit_bronze",
     "charge_bronze",
+    "query_attribution_bronze",
     "query_event",
     "snapshot_commit",
     "sql_text",
     "query_template",
     "column_usage",
     "charge",
+    "query_attribution",
     "cost_label",
 )
 

@@ -91,6 +91,12 @@ EXPORTED = (
         changed="computed_at",
         only="epoch_us(hour_at) // 3600000000 < epoch_us(now()) // 3600000000",
     ),
+    Exported(
+        name="query_attribution",
+        key=("engine_id", "query_id"),
+        day="started_at",
+        changed="collected_at",
+    ),
 )
 
 

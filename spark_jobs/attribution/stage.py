@@ -1,13 +1,15 @@
 """The stage of costs: which hours, from which rows, into which tables.
 
     charge             what each hour of an engine cost, as the store exported it
+    query_attribution  what an engine itself charges its queries with, likewise
     cost_allocation    its split: one row per charge and piece of a query, idle and unallocated
     cost_hour          the same, added up by label
     cost_query         the dearest queries of each engine and hour
     cost_label         who or what a label stands for
 
 The statement is `lakehouse_core.domain.attribution`. An hour is computed anew when a charge of it
-changed, when a query that executed in it did, or when the table still has such a query there.
+changed, when a query that executed in it did or is charged by its engine, or when the table still
+has such a query there.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 the name everybody knows it by
 
 from lakehouse_core.domain import attribution
-from spark_jobs.pipeline import gold, silver
+from spark_jobs.pipeline import bronze, gold, silver
 from spark_jobs.pipeline.gold import GoldTable, Scope
 from spark_jobs.pipeline.lake import Layout
 
@@ -32,16 +34,16 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from spark_jobs.pipeline.lake import Lake
-    from spark_jobs.pipeline.progress import Progress
+    from spark_jobs.pipeline.progress import Progress, Stage
 
-CHARGE, LABEL = "charge", "cost_label"
+CHARGE, ATTRIBUTION, LABEL = "charge", "query_attribution", "cost_label"
 CHARGE_KEY = ("hour_at", "engine_id", "resource", "meter", "price_id")
 ALLOCATION = GoldTable("cost_allocation", attribution.allocation_sql(attribution.SPARK), "hour_at")
 SUMS = (
     GoldTable("cost_hour", attribution.cost_hour_sql("allocation"), "hour_at"),
     GoldTable("cost_query", attribution.cost_query_sql("allocation"), "hour_at"),
 )
-STAGES = 4 + len(SUMS)
+STAGES = 5 + len(SUMS)
 _HOUR = timedelta(hours=1)
 _EVENT_COLUMNS = (
     *("engine_id", "query_id", "status", "submitted_at", "started_at", "ended_at", "collected_at"),
@@ -52,11 +54,12 @@ _EVENT_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What a run brought: exports with events and the days these lie in, exports with charges."""
+    """What a run brought: exports, by what is in them, and the days the events lie in."""
 
     events: tuple[str, ...]
     days: tuple[date, ...]
     charges: tuple[str, ...]
+    attributions: tuple[str, ...]
 
 
 def run(lake: Lake, news: News, progress: Progress) -> None:
@@ -67,6 +70,9 @@ def run(lake: Lake, news: News, progress: Progress) -> None:
             hours |= set(
                 silver.merge_rows(lake, CHARGE, CHARGE_KEY, "hour_at", news.charges, stage)
             )
+    if news.attributions:
+        with progress.stage("silver.attributions") as stage:
+            hours |= _attributed_hours(lake, news, stage)
     if not lake.exists(CHARGE):
         return  # a store that meters nothing yet
     if news.days:
@@ -90,6 +96,20 @@ def run(lake: Lake, news: News, progress: Progress) -> None:
             gold.compute(lake, table, scope)
             stage.tables.append(table.name)
         progress.report.recomputed[table.name] = table.moments(scope)
+
+
+def _attributed_hours(lake: Lake, news: News, stage: Stage) -> set[datetime]:
+    """Keep what engines charge queries with; the hours in which these queries executed."""
+    key = ("engine_id", "query_id")
+    exports = news.attributions
+    began = silver.merge_rows(lake, ATTRIBUTION, key, "started_at", exports, stage)
+    if not lake.exists(silver.EVENT):
+        return set()
+    days = sorted({hour.date() for hour in began})
+    near = silver.within(F.col("submitted_at"), silver.with_neighbours(days))
+    told = bronze.rows_of(lake, ATTRIBUTION, exports).select(*key).distinct()
+    mine = lake.read(silver.EVENT).where(near & (F.col("origin") == "real"))
+    return _hours_of(lake, mine.join(told, list(key), "left_semi"), days)
 
 
 def _told(lake: Lake, news: News) -> DataFrame:
@@ -135,10 +155,20 @@ def _offer(lake: Lake, scope: Scope) -> None:
     lake.spark.createDataFrame(numbers, "hour_no BIGINT").createOrReplaceTempView("hours")
     charges = lake.read(CHARGE).where(silver.within(F.col("hour_at"), scope.days))
     charges.createOrReplaceTempView("charges")
+    _attributions(lake).createOrReplaceTempView("attributions")
     events = lake.read(silver.EVENT).where(
         F.col("superseded_by").isNull() & (F.col("origin") == "real") & _executed_in(scope)
     )
     events.select(*_EVENT_COLUMNS).createOrReplaceTempView("events")
+
+
+def _attributions(lake: Lake) -> DataFrame:
+    """What engines charge queries with; nothing, known as such before anything runs, without it."""
+    if lake.exists(ATTRIBUTION):
+        return lake.read(ATTRIBUTION).select("engine_id", "query_id", "credits")
+    return lake.spark.sql(
+        "SELECT '' AS engine_id, '' AS query_id, CAST(0 AS DECIMAL(38, 9)) AS credits WHERE false"
+    )
 
 
 def _executed_in(scope: Scope) -> Column:

@@ -52,14 +52,15 @@ class _Run:
             events = bronze.load(self.lake, silver.EVENT, stage)
             commits = bronze.load(self.lake, silver.COMMIT, stage)
             charges = bronze.load(self.lake, costs.CHARGE, stage)
+            told = bronze.load(self.lake, costs.ATTRIBUTION, stage)
         days = self._events(events) if events else []
         if commits:
             self._commits(commits)
-        costs.run(self.lake, costs.News(events, tuple(days), charges), self.progress)
+        costs.run(self.lake, costs.News(events, tuple(days), charges, told), self.progress)
         if plan.care.compact or plan.care.expire:
             with self.progress.stage("care") as stage:
                 care.tidy(self.lake, stage)
-        ids = [one for one in (plan.after, *events, *commits, *charges) if one is not None]
+        ids = [one for one in (plan.after, *events, *commits, *charges, *told) if one]
         self.report.through = max(ids, default=None)
         if self.lake.exists(silver.EVENT):
             silver.forget_superseded(self.lake)

@@ -6,15 +6,22 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from agents import finops
 from agents.watch import Lease
+from lakehouse_core.config.pricebook import PricesConfig
 from lakehouse_core.finops.attribution import COST_HOUR_SQL
 from lakehouse_core.finops.reconcile import reconcile
+from lakehouse_core.store.schema import schema_of
 from tests.unit.finops.costs.traces import FIRST, START, at, query, trace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from lakehouse_core.domain.query import QueryEvent
     from tests.integration.pipeline.lakes import Pipeline
 
 pytestmark = [
@@ -30,6 +37,51 @@ NOW = at(HOURS + 30)
 
 def settle(pipeline: Pipeline) -> None:
     finops.run_once(pipeline.store, pipeline.config, lambda: NOW, Lease())
+
+
+def with_a_warehouse(pipeline: Pipeline) -> None:
+    """Snowflake has a price, and tells what its warehouses used in each hour."""
+    section = PricesConfig.model_validate({"editions": {"snowflake": "enterprise"}})
+    section.know({"snowflake": "snowflake"})
+    pipeline.config = pipeline.config.model_copy(update={"prices": section})
+    rows = [
+        {
+            "engine_id": "snowflake",
+            "resource": name,
+            "meter": "compute",
+            "hour": at(hour),
+            "unit": "credit",
+            "quantity": Decimal(3),
+            "attributed": Decimal("1.7"),
+            "source": "engine",
+            "collected_at": at(HOURS),
+        }
+        for name in "AB"
+        for hour in range(HOURS)
+    ]
+    pipeline.store.upsert("metering", pa.Table.from_pylist(rows, schema_of("metering")))
+
+
+def attribute(pipeline: Pipeline, events: Sequence[QueryEvent], told_at: datetime) -> None:
+    """What Snowflake charges its queries with."""
+    rows = [
+        {
+            "engine_id": "snowflake",
+            "query_id": one.query_id,
+            "credits": Decimal(number % 7) / 10,
+            "started_at": one.submitted_at,
+            "ended_at": one.ended_at,
+            "collected_at": told_at,
+        }
+        for number, one in enumerate(events)
+        if one.engine_id == "snowflake"
+    ]
+    table = pa.Table.from_pylist(rows, schema_of("query_attribution"))
+    pipeline.store.upsert("query_attribution", table)
+
+
+def is_short(one: QueryEvent) -> bool:
+    return one.ended_at is not None and one.ended_at < at(8)
 
 
 def by_key(rows: list[dict[str, Any]]) -> list[str]:
@@ -60,16 +112,21 @@ def test_spark_and_the_store_split_alike_and_late_queries_restate_their_hours(
 ) -> None:
     events, charges = trace(5, hours=HOURS, queries=400)
     del charges
+    with_a_warehouse(pipeline)
     pipeline.add(*events)
+    attribute(pipeline, events[::2], at(HOURS))
     settle(pipeline)
     report = pipeline.run()
     assert set(report.loaded) >= {"cost_hour", "cost_query"}
     check(pipeline)
-    # A query that was told late, over two hours: only those, and what is beside them, move.
+    # A query that was told late, over two hours: only those, and what is beside them, move. What
+    # Snowflake tells hours later of queries that it has told already counts where they executed.
     pipeline.add(query(3.5, 3600, collected_at=NOW + timedelta(minutes=1)))
+    late = [one for one in events[1::2] if at(7) < one.submitted_at < at(7.5) and is_short(one)]
+    attribute(pipeline, late, NOW + timedelta(minutes=1))
     settle(pipeline)
     second = pipeline.run()
-    assert {at(3).isoformat(), at(4).isoformat()} <= set(second.recomputed["cost_hour"])
+    assert {at(hour).isoformat() for hour in (3, 4, 7)} <= set(second.recomputed["cost_hour"])
     assert len(second.recomputed["cost_hour"]) < len(report.recomputed["cost_hour"]) / 2
     check(pipeline)
     labels = pipeline.rows("cost_label").to_pylist()

@@ -63,7 +63,8 @@ def test_each_hour_is_split_as_by_hand(
 @pytest.mark.parametrize("seed", range(2))
 def test_thousands_of_invented_hours_add_up(seed: int) -> None:
     events, charges = trace(seed, hours=1_000, queries=12_000)
-    rows = split(events, charges)
+    told = {one.query_id: f"0.{number % 997:04}" for number, one in enumerate(events[::2])}
+    rows = split(events, charges, told)
     check_conservation(charges, rows)
     # Nothing is lost: whoever executed in an hour that is charged has a row there.
     assert {one.query_id for one in events if one.submitted_at >= at(0)} <= {
@@ -157,6 +158,53 @@ def test_what_the_engine_says_its_queries_used_decides_what_was_idle() -> None:
         (mine.query_id, Decimal(2)),
         (None, Decimal(6)),
     ]
+
+
+def test_queries_pay_the_credits_that_snowflake_charges_them_with_not_their_time() -> None:
+    snow = {"engine_id": "snowflake", "tags": ("warehouse=WH",)}
+    told = charge(
+        0,
+        "8",
+        engine_id="snowflake",
+        resource="WH",
+        quantity=Decimal(4),
+        capacity=None,
+        attributed=Decimal(1),
+    )
+    dear, cheap, over = query(0.1, 10, **snow), query(0.2, 990, **snow), query(0.5, 3600, **snow)
+    known = {dear.query_id: "0.6", cheap.query_id: "0.2", over.query_id: "0.4"}
+    rows = split([dear, cheap, over], [told], known)
+    check_conservation([told], rows)
+    costs = {row["query_id"]: row["cost"] for row in rows}
+    assert costs == {  # of the last one half lies in the next hour
+        dear.query_id: Decimal("1.2"),
+        cheap.query_id: Decimal("0.4"),
+        over.query_id: Decimal("0.4"),
+        None: Decimal(6),
+    }
+
+
+def test_a_query_that_snowflake_says_nothing_of_pays_like_the_others_for_its_time() -> None:
+    snow = {"engine_id": "snowflake", "tags": ("warehouse=WH",)}
+    base = {"engine_id": "snowflake", "capacity": None}
+    compute = charge(0, "3", resource="WH", attributed=Decimal(1), **base)
+    services = charge(0, "1", resource="WH", meter="cloud_services", **base)
+    known, unknown, elsewhere = (
+        query(0.1, 20, **snow),
+        query(0.3, 10, **snow),
+        query(0.5, 30, engine_id="snowflake", tags=("warehouse=OTHER",)),
+    )
+    told = {known.query_id: "0.5", elsewhere.query_id: "9"}
+    charges = [compute, services, charge(0, "6", resource="OTHER", **base)]
+    rows = split([known, unknown, elsewhere], charges, told)
+    check_conservation(charges, rows)
+    costs = {(row["query_id"], row["meter"]): row["cost"] for row in rows}
+    assert costs[known.query_id, "compute"] == Decimal(2)
+    assert costs[unknown.query_id, "compute"] == Decimal(1)
+    assert costs[unknown.query_id, "cloud_services"] == Decimal("0.333333334")
+    assert costs[elsewhere.query_id, "compute"] == Decimal(6)
+    nothing = split([known, unknown], [compute], {known.query_id: "0"})
+    assert [row["cost"] for row in nothing] == [Decimal(2), Decimal(1)]
 
 
 def test_what_is_not_to_be_split_is_whole_and_says_why() -> None:

@@ -102,4 +102,6 @@ def test_prices_tell_source_day_and_whom_they_count_for(run: Run) -> None:
     by_name = {one["name"]: one for one in prices}
     assert by_name["public-athena"]["effective_rate"] == "5"
     assert by_name["trino"]["counts_for"] == ["trino"]
+    assert by_name["trino"]["note"] is None
+    assert by_name["public-s3-get"]["note"].startswith("not measured")
     assert all(one["source"] and one["source_on"] for one in prices)

@@ -220,6 +220,42 @@ def test_a_warehouse_that_is_not_metered_yet_costs_the_credits_of_its_size(
     assert (hour.metered, hour.basis) == (Decimal(6), ("list",))
 
 
+def test_credits_that_snowflake_tells_of_a_query_later_divide_its_hour_anew(
+    store: OwnerStore, demo_config: Config
+) -> None:
+    section = PricesConfig.model_validate({"editions": {"snow": "enterprise"}})
+    section.know({"snow": "snowflake"})
+    config = demo_config.model_copy(update={"prices": section})
+    shared = {"engine_id": EngineId("snow"), "tags": ("warehouse=BI",)}
+    quick, slow = query(0.25, 100, **shared), query(0.5, 300, **shared)
+    told(store, quick, slow)
+    row = {"engine_id": "snow", "resource": "BI", "meter": "compute", "hour": START}
+    row |= {"unit": "credit", "quantity": Decimal(2), "attributed": Decimal(1), "source": "engine"}
+    store.upsert("metering", rows_of("metering", [row | {"collected_at": NOW}]))
+
+    def costs() -> dict[str, Decimal]:
+        found = store.read("SELECT query_id, cost FROM cost_query").to_pylist()
+        return {one["query_id"]: one["cost"] for one in found}
+
+    settle(store, config)
+    assert costs() == {quick.query_id: Decimal("0.75"), slow.query_id: Decimal("2.25")}
+    told_later = [
+        {
+            "engine_id": "snow",
+            "query_id": one.query_id,
+            "credits": Decimal(credits),
+            "started_at": one.submitted_at,
+            "ended_at": one.ended_at,
+            "collected_at": LATER,
+        }
+        for one, credits in ((quick, "0.8"), (slow, "0.2"))
+    ]
+    store.upsert("query_attribution", rows_of("query_attribution", told_later))
+    hour = settle(store, config, LATER + timedelta(minutes=1))["snow", 0]
+    assert costs() == {quick.query_id: Decimal("2.4"), slow.query_id: Decimal("0.6")}
+    assert (hour.metered, hour.attributed, hour.difference) == (Decimal(6), Decimal(3), Decimal(0))
+
+
 def test_a_bill_of_one_warehouse_leaves_the_others_metered(demo_config: Config) -> None:
     config = priced(
         demo_config, book={"s": {"engine": "snow", "unit": "credit", "list_price": "2"}}

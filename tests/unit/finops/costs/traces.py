@@ -20,7 +20,7 @@ from lakehouse_core.store.rows import to_arrow
 from tests.factories import unique
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 START = datetime(2026, 3, 28, 20, 0, tzinfo=UTC)  # clocks in Europe change within the next hours
 FIRST = int(START.timestamp()) // 3600
@@ -76,16 +76,32 @@ def charge(hour: int, cost: str, **given: Any) -> Charge:
     return Charge(**values | given)
 
 
-def split(queries: Sequence[QueryEvent], charges: Sequence[Charge]) -> list[dict[str, Any]]:
-    """What the statement makes of them, in DuckDB."""
+def split(
+    queries: Sequence[QueryEvent],
+    charges: Sequence[Charge],
+    credits: Mapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """What the statement makes of them, in DuckDB; `credits`: what Snowflake charges queries."""
     hours = sorted({int(one.hour_at.timestamp()) // 3600 for one in charges})
     with duck.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("events", to_arrow("query_event", queries))
         connection.register("charges", to_arrow("charge", charges))
+        connection.register("attributions", _attributions(credits or {}))
         connection.register("hours", pa.table({"hour_no": pa.array(hours, pa.int64())}))
         rows = connection.execute(allocation_sql(DUCKDB)).to_arrow_table().to_pylist()
     return sorted(rows, key=lambda row: (*line_of(row), row["query_id"] is None, row["query_id"]))
+
+
+def _attributions(credits: Mapping[str, str]) -> pa.Table:
+    amounts = [Decimal(amount) for amount in credits.values()]
+    return pa.table(
+        {
+            "engine_id": pa.array(["snowflake"] * len(credits), pa.string()),
+            "query_id": pa.array(list(credits), pa.string()),
+            "credits": pa.array(amounts, pa.decimal128(38, 9)),
+        }
+    )
 
 
 def line_of(row: dict[str, Any]) -> tuple[Any, ...]:

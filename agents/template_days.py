@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.agent import Watermark
+from lakehouse_core.finops.spend import DAY
 from lakehouse_core.store.literals import bind
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.views.processed import DAYS_SOURCE, read_processed
@@ -40,13 +41,12 @@ SELECT DISTINCT day_at FROM (
   UNION ALL (SELECT * FROM days EXCEPT SELECT * FROM hours)
 ) ORDER BY day_at
 """  # noqa: S608 constants of ours
-_DROP = "DELETE FROM template_day WHERE day_at IN (SELECT unnest($days::TIMESTAMPTZ[]))"
+_DROP = "DELETE FROM template_day WHERE day_at = $day::TIMESTAMPTZ"
 _FILL = f"""
 INSERT INTO template_day BY NAME
 WITH hours AS (
   SELECT {_DAY} AS day_at, * FROM template_hour
-  WHERE runs > 0 AND hour_at >= $first::TIMESTAMPTZ AND hour_at < $until::TIMESTAMPTZ
-    AND {_DAY} IN (SELECT unnest($days::TIMESTAMPTZ[]))
+  WHERE runs > 0 AND hour_at >= $day::TIMESTAMPTZ AND hour_at < $until::TIMESTAMPTZ
 ), sums AS (
   SELECT day_at, template_id, engine_id, {_SUMS}, sum(elapsed_ms) AS elapsed_ms,
     sum(cpu_ms) AS cpu_ms, max(users) AS users, max(hour_at) AS last_hour_at
@@ -84,9 +84,9 @@ class TemplateDays:
             return 0
         until = processed.whole_days_until
         days = self._store.read(CHANGED_SQL, until=until).column("day_at").to_pylist()
-        if days:
-            values = {"days": days, "first": days[0], "until": until}
-            statements = [bind(_DROP, {"days": days}), bind(_FILL, values)]
+        for day in days:  # one at a time: sketches of a month do not fit into the store's memory
+            values = {"day": day, "until": min(day + DAY, until)}
+            statements = [bind(_DROP, {"day": day}), bind(_FILL, values)]
             self._store.transact("template_day", statements)
         mark = Watermark(
             source=DAYS_SOURCE,

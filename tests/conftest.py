@@ -67,7 +67,7 @@ class DemoConfig(Protocol):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for nothing special as fast; begin with what takes longest."""
+    """Mark what asks for nothing special as fast; put what shares engines side by side."""
     for item in items:
         if NEEDS_MORE.isdisjoint(mark.name for mark in item.iter_markers()):
             if not item.nodeid.startswith(FAST_ROOMS):
@@ -76,7 +76,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                     f"fast tests in {', '.join(FAST_ROOMS)} only: mark it, or move it there"
                 )
             item.add_marker(pytest.mark.fast)
-    items.sort(key=_turn)  # stable: the rest stays shuffled
+    # Shuffled as they are, folders stay together: a fixture of a package is set up once then.
+    folders = {folder: n for n, folder in enumerate(dict.fromkeys(i.path.parent for i in items))}
+    items.sort(key=lambda item: (_turn(item), folders[item.path.parent]))
 
 
 def _turn(item: pytest.Item) -> int:

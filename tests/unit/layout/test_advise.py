@@ -82,6 +82,26 @@ def test_nothing_is_advised_without_a_useful_condition() -> None:
     assert all(one.read_share >= 1 for one in found.candidates)
 
 
+def test_column_without_a_value_orders_nothing() -> None:
+    empty = whole({"a": pa.nulls(ROWS, pa.int64()), "b": pa.array(np.arange(ROWS) % 7)})
+    asked = workload(("trino", 500, [where("a", "=", 5), where("a", ">", 0)]))
+    found = advise(empty, as_written(empty, asked.conditions), asked, setting())
+    assert found.layout is None, found.reason
+
+
+@pytest.mark.parametrize("dear", ["trino", "duckdb"])
+def test_the_dearer_engine_counts_more(dear: str) -> None:
+    asked = workload(("trino", 100, keys("a")), ("duckdb", 100, keys("b", 3)))
+    prices = {name: ScanPrice(per_byte=Decimal("1e-9")) for name in ("trino", "duckdb")}
+    prices[dear] = ScanPrice(per_byte=Decimal("1e-5"))
+    bounds = as_written(table(), asked.conditions)
+    found = advise(table(), bounds, asked, replace(setting(), prices=prices))
+    assert found.layout is not None
+    assert found.layout.all_columns[0] == {"trino": "a", "duckdb": "b"}[dear]
+    most = max(found.rows, key=lambda row: row.usd_month_now or 0)
+    assert most.engine_id == dear
+
+
 def test_nothing_is_advised_for_a_table_that_is_sorted_already() -> None:
     sample = table()
     asked = workload(("trino", 100, keys("a")))

@@ -225,7 +225,12 @@ def _scans(
 ) -> list[Any] | None:
     schema = {table_id: [*columns.types, *columns.faults]}
     found = reads.scans(
-        text["sql_text"], text["dialect"], schema=schema, at=text.get("ran_at"), **_given(text)
+        text["sql_text"],
+        text["dialect"],
+        schema=schema,
+        at=text.get("ran_at"),
+        truncations=True,
+        **_given(text),
     )
     if found is None:
         return None

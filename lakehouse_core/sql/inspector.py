@@ -211,7 +211,7 @@ class Inspector:
         literals = language.masker.mask(sql, full_key).literals if full_key is not None else ()
         return StatementShape(fingerprint.template_id, template, literal_numbers(literals))
 
-    def scans(
+    def scans(  # noqa: PLR0913 all but the text are by name
         self,
         sql: str,
         dialect: str,
@@ -220,10 +220,12 @@ class Inspector:
         default_namespace: tuple[str, ...] = (),
         schema: Columns | None = None,
         at: datetime | None = None,
+        truncations: bool = False,
     ) -> tuple[TableScan, ...] | None:
         """Every reading of a base table with its condition; the arguments are `inspect`'s.
 
         With `at`, when it runs (UTC), conditions on CURRENT_DATE and the like have their values.
+        With `truncations`, `date(at) = …` counts as a range of `at`: not every engine sees that.
         None when nobody can tell: the text was not understood, or reads a table as it once was.
         """
         try:
@@ -239,13 +241,18 @@ class Inspector:
             if shapes is not None:
                 slots = _slots(known[1], language.masker.mask(sql, full_key))
                 slots.at = at
-                return evaluate_scans(shapes, slots)
-        return self._scanned(sql, full_key, wanted, at)
+                return evaluate_scans(shapes, slots, truncations=truncations)
+        found = self._scanned(sql, full_key, wanted)
+        if found is None:
+            return None
+        shapes, slots = found
+        slots.at = at
+        return evaluate_scans(shapes, slots, truncations=truncations)
 
     def _scanned(
-        self, sql: str, full_key: str | None, wanted: _Wanted, at: datetime | None
-    ) -> tuple[TableScan, ...] | None:
-        """The readings of a text that must be analysed."""
+        self, sql: str, full_key: str | None, wanted: _Wanted
+    ) -> tuple[tuple[ScanShape, ...], Slots] | None:
+        """The readings of a text that must be analysed, and its literals."""
         analysis, key = self._analyse(sql, full_key, wanted.dialect)
         bound, lexed = analysis.bound, analysis.lexed
         if bound is None or lexed is None or bound.is_travelling:
@@ -256,8 +263,7 @@ class Inspector:
         shapes = scan_shapes(bound, usage, lexed, numbering, wanted.defaults)
         if key is not None:
             self._scans.put((key, *wanted.key(analysis.fingerprint)), shapes)
-        slots.at = at
-        return evaluate_scans(shapes, slots)
+        return shapes, slots
 
     def _remembered(self, sql: str, full_key: str | None, wanted: _Wanted) -> Inspection | None:
         """The inspection of a text whose key, usage and predicates are known."""

@@ -75,17 +75,23 @@ class ScanShape:
     condition: ConditionShape
 
 
-def evaluate_scans(shapes: tuple[ScanShape, ...], slots: Slots) -> tuple[TableScan, ...]:
-    """The readings of a text."""
-    return tuple(TableScan(one.table, _evaluate(one.condition, slots)) for one in shapes)
+def evaluate_scans(
+    shapes: tuple[ScanShape, ...], slots: Slots, *, truncations: bool = False
+) -> tuple[TableScan, ...]:
+    """The readings of a text; with `truncations`, `date(at) = …` is a range of `at`."""
+    return tuple(
+        TableScan(one.table, _evaluate(one.condition, slots, is_deep=truncations)) for one in shapes
+    )
 
 
-def _evaluate(shape: ConditionShape, slots: Slots) -> Condition:
+def _evaluate(shape: ConditionShape, slots: Slots, *, is_deep: bool) -> Condition:
     if isinstance(shape, JoinedShape):
-        parts = tuple(_evaluate(part, slots) for part in shape.parts)
+        parts = tuple(_evaluate(part, slots, is_deep=is_deep) for part in shape.parts)
         if not shape.is_or:
             return Every(parts) if parts else ALWAYS
         return Either(parts)
+    if shape.unit is not None and not is_deep:
+        return ALWAYS
     items = slots.lists.get(shape.list_slot) if shape.list_slot >= 0 else None
     if items is not None:
         values = tuple(item_value(item) for item in dict.fromkeys(items))

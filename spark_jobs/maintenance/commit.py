@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spark_jobs.maintenance.groups import Group
+    from spark_jobs.maintenance.groups import Rewritten
     from spark_jobs.maintenance.table import LakeTable
 
 
 def commit_groups(
-    table: LakeTable, snapshot_id: int, groups: Sequence[Group], properties: Mapping[str, str]
+    table: LakeTable, snapshot_id: int, groups: Sequence[Rewritten], properties: Mapping[str, str]
 ) -> None:
     """Commit rewritten groups; their new files are set in Java."""
     manager = table.iceberg.actions.RewriteDataFilesCommitManager(

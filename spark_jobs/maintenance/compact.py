@@ -11,7 +11,7 @@ import json
 import time
 import uuid
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from spark_jobs.maintenance.arrow_files import Bin, Layout, Written, local_path
 from spark_jobs.maintenance.arrow_schema import UnfitError, to_arrow
@@ -23,9 +23,10 @@ from spark_jobs.maintenance.spark_rewrite import rewrite_group
 from spark_jobs.maintenance.work import StageResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from lakehouse_core.domain.maintenance import Stage
+    from spark_jobs.maintenance.groups import Rewritten
     from spark_jobs.maintenance.table import LakeTable, Metadata
     from spark_jobs.maintenance.work import Work
 
@@ -40,6 +41,7 @@ CODECS: dict[str, tuple[str, int | None]] = {
 LEVELED = frozenset({"zstd", "gzip"})
 MIB = 1 << 20
 TASK_BYTES = 1024 * MIB
+G = TypeVar("G", bound="Rewritten")
 
 
 def compact_files(work: Work, stage: Stage) -> StageResult:
@@ -94,7 +96,7 @@ def chosen_groups(
     return [group for group in groups if all(one["spec-id"] == spec_id for one in group.files)]
 
 
-def batches(groups: list[Group], options: Mapping[str, str]) -> Iterator[list[Group]]:
+def batches(groups: list[G], options: Mapping[str, str]) -> Iterator[list[G]]:
     """All groups in one commit, or as many commits as partial progress allows."""
     if options.get("partial-progress.enabled", "false").lower() != "true":
         yield groups
@@ -108,7 +110,7 @@ def batches(groups: list[Group], options: Mapping[str, str]) -> Iterator[list[Gr
 def commit_batch(
     work: Work,
     snapshot_id: int,
-    batch: list[Group],
+    batch: Sequence[Rewritten],
     write: Callable[[], None],
     facts: dict[str, Any],
 ) -> None:
@@ -143,7 +145,7 @@ def may_live(work: Work, error: Exception) -> bool:
         return True
 
 
-def _discard(table: LakeTable, batch: Iterable[Group]) -> None:
+def _discard(table: LakeTable, batch: Iterable[Rewritten]) -> None:
     for group in batch:
         for file in group.java.addedFiles():
             table.java.io().deleteFile(file.location())

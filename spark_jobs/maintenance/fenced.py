@@ -4,10 +4,7 @@ An action plans, writes and commits in one call. Given the table of a transactio
 the transaction; then the lease is asked for once more, and only then the transaction is committed.
 
 Iceberg 1.12 allows that for manifests, position deletes and dangling deletes. `rewriteDataFiles`
-(an order, a z-order, files with deletes) scans its table, and the table of a transaction cannot be
-scanned: there a lease that is lost while files are written cancels the jobs (`Stop`), and between
-the last of them and the commit nobody is asked. What is committed then is validated by Iceberg like
-any other commit, and carries the older token.
+scans its table, and the table of a transaction cannot be scanned: see `reordered`.
 """
 
 from __future__ import annotations

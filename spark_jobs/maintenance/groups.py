@@ -10,7 +10,7 @@ target and maximum, which is not followed here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 TARGET = "target-file-size-bytes"
 # What Iceberg's own default comes to: half way from the target to 180 % of it.
 MOST_SHARE = 1.4
+
+
+class Rewritten(Protocol):
+    """What a commit needs of a group."""
+
+    @property
+    def java(self) -> Any:
+        """Iceberg's `RewriteFileGroup`."""
 
 
 @dataclass(frozen=True, slots=True)

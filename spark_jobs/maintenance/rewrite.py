@@ -9,10 +9,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.maintenance.compact import may_live
+from spark_jobs.maintenance.compact import batches, commit_batch, may_live
 from spark_jobs.maintenance.curve import hilbert_order, rewrite_along_curve
 from spark_jobs.maintenance.fenced import commit_fenced, written_files
 from spark_jobs.maintenance.partitions import condition
+from spark_jobs.maintenance.reordered import OpenRewrite
 from spark_jobs.maintenance.work import StageResult
 
 if TYPE_CHECKING:
@@ -44,21 +45,38 @@ def _run_data_files(work: Work, arguments: Mapping[str, Any], metadata: Metadata
     is_tidied = options.pop(DANGLING, "false").lower() == "true"
     action = _actions(work).rewriteDataFiles(work.table.java).options(options)
     action = _with_strategy(work.table, action, arguments).filter(_files(work, arguments))
-    result = _execute(work, action)
-    rewritten = int(result.rewrittenDataFilesCount())
-    facts = {
-        "input_files": rewritten,
-        "input_bytes": int(result.rewrittenBytesCount()),
-        "output_files": int(result.addedDataFilesCount()),
-        "failed_files": int(result.failedDataFilesCount()),
-        "removed_delete_files": int(result.removedDeleteFilesCount()),
-    }
+    facts = _rewrite_fenced(work, action, options)
     if is_tidied and int(metadata.format_version) > 1:
         work.table.java.refresh()
         tidied = _execute_fenced(work, _actions(work).removeDanglingDeleteFiles)
-        removed = _size(tidied.removedDeleteFiles())
-        facts["removed_delete_files"] += removed
-    return StageResult(is_changed=bool(rewritten or facts["removed_delete_files"]), facts=facts)
+        facts["removed_delete_files"] = _size(tidied.removedDeleteFiles())
+    is_changed = bool(facts["input_files"] or facts["removed_delete_files"])
+    return StageResult(is_changed=is_changed, facts=facts)
+
+
+def _rewrite_fenced(work: Work, action: Any, options: Mapping[str, str]) -> dict[str, Any]:
+    """Rewrite data files as an action of Iceberg's says; each commit waits for the lease."""
+    snapshot_id = int(work.table.java.currentSnapshot().snapshotId())
+    work.stop.check()
+    rewrite = OpenRewrite(work.table, action, snapshot_id)
+    groups = rewrite.groups()
+    facts: dict[str, Any] = {
+        "groups": len(groups),
+        "input_files": 0,
+        "input_bytes": 0,
+        "output_files": 0,
+        "removed_delete_files": 0,
+        "write_seconds": 0.0,
+        "commit_seconds": 0.0,
+    }
+    for batch in batches(groups, options):
+        commit_batch(work, snapshot_id, batch, partial(rewrite.write, batch, options), facts)
+        for group in batch:
+            done = group.java.asResult()
+            facts["input_files"] += int(done.rewrittenDataFilesCount())
+            facts["input_bytes"] += int(done.rewrittenBytesCount())
+            facts["output_files"] += int(done.addedDataFilesCount())
+    return facts
 
 
 def _with_strategy(table: LakeTable, action: Any, arguments: Mapping[str, Any]) -> Any:
@@ -171,11 +189,7 @@ def _actions(work: Work) -> Any:
 
 
 def _execute(work: Work, action: Any) -> Any:
-    """Run an action of Iceberg's; its commits carry our operation.
-
-    While it runs, a lost lease cancels its jobs (`Stop`). A rewrite of data files leaves no moment
-    right before its commit to ask in; where there is one, see `_execute_fenced`.
-    """
+    """Run an action of Iceberg's; its commits carry our operation."""
     for name, value in work.properties.items():
         action = action.snapshotProperty(name, value)
     work.stop.check()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -41,17 +42,32 @@ SCHEMA = pa.schema(
 class Writer:
     """Writes to a table as other engines do, and keeps what the table must hold."""
 
-    def __init__(self, lake: Lake, table: TableName, luck: random.Random) -> None:
-        catalog = lake.config.catalogs["lake"]
-        self._catalog = SqlCatalog(
-            "lake", uri=f"sqlite:///{catalog.path}", warehouse=f"file://{catalog.warehouse}"
+    def __init__(
+        self,
+        lake: Lake,
+        table: TableName,
+        luck: random.Random,
+        catalog: SqlCatalog | None = None,
+    ) -> None:
+        settings = lake.config.catalogs["lake"]
+        self._catalog = catalog or SqlCatalog(
+            "lake", uri=f"sqlite:///{settings.path}", warehouse=f"file://{settings.warehouse}"
         )
-        self._lake, self._name, self._luck = lake, table, luck
+        self._lake, self.name, self._luck = lake, table, luck
         self._lock = threading.Lock()
         self._next = 1_000
         self.model: dict[int, tuple[int, str]] = {}
         self.done: Counter[str] = Counter()
         self.refused = 0
+
+    def on_copy(self, place: int) -> Writer:
+        """A writer of a copy of the table as it is now, which goes its own way from here."""
+        table = self._catalog.load_table((*self.name.namespace, self.name.name))
+        name = f"{self.name.name}_{place}"
+        self._catalog.register_table((*self.name.namespace, name), table.metadata_location)
+        copy = Writer(self._lake, replace(self.name, name=name), self._luck, self._catalog)
+        copy.model, copy._next = dict(self.model), self._next
+        return copy
 
     @property
     def operations(self) -> int:
@@ -67,7 +83,7 @@ class Writer:
         """One operation; somebody faster may have it refused, then nothing of it is written."""
         with self._lock:
             try:
-                table = self._catalog.load_table((*self._name.namespace, self._name.name))
+                table = self._catalog.load_table((*self.name.namespace, self.name.name))
                 getattr(self, f"_{kind}")(table)
                 self.done[kind] += 1
             except (CommitFailedException, ValidationException, OperationalError):
@@ -77,7 +93,7 @@ class Writer:
         """Rows deleted as Spark does in a merge-on-read table."""
         if self.model:
             victim = self._luck.choice(sorted(self.model))
-            self._lake.sql(f"DELETE FROM {{t}} WHERE id = {victim}", self._name)  # noqa: S608
+            self._lake.sql(f"DELETE FROM {{t}} WHERE id = {victim}", self.name)  # noqa: S608
             del self.model[victim]
             self.done["delete by position"] += 1
 
@@ -87,7 +103,7 @@ class Writer:
 
     def found(self) -> Counter[tuple[int, str]]:
         """What it holds."""
-        table = self._catalog.load_table((*self._name.namespace, self._name.name))
+        table = self._catalog.load_table((*self.name.namespace, self.name.name))
         rows = table.scan(selected_fields=("id", "kind")).to_arrow()
         ids, kinds = rows.column("id").to_pylist(), rows.column("kind").to_pylist()
         return Counter(zip(ids, kinds, strict=True))

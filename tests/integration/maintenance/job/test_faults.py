@@ -317,9 +317,19 @@ class LosesItsLease:
             raise LeaseLostError("taken over")
 
 
-@pytest.mark.parametrize("procedure", ["rewrite_manifests", "rewrite_position_delete_files"])
+@pytest.mark.parametrize(
+    ("procedure", "arguments"),
+    [
+        ("rewrite_manifests", {}),
+        ("rewrite_position_delete_files", {}),
+        ("rewrite_data_files", {}),
+        ("rewrite_data_files", {"strategy": "sort", "sort_order": "`id`"}),
+        ("rewrite_data_files", {"strategy": "sort", "sort_order": "zorder(id, amount)"}),
+    ],
+    ids=str,
+)
 def test_a_lease_lost_right_before_the_commit_of_iceberg_s_own_actions(
-    lake: Lake, procedure: str
+    lake: Lake, procedure: str, arguments: dict[str, Any]
 ) -> None:
     from spark_jobs.maintenance.outcome import LeaseLostError  # noqa: PLC0415 needs pyspark
     from spark_jobs.maintenance.runner import STAGES  # noqa: PLC0415 as above
@@ -329,7 +339,7 @@ def test_a_lease_lost_right_before_the_commit_of_iceberg_s_own_actions(
     table = lake.events(3, **whole)
     for wanted in (1, 2, 23):
         lake.sql(f"DELETE FROM {{t}} WHERE id = {wanted}", table)  # noqa: S608 our own number
-    step = stage(procedure, options={"rewrite-all": "true"})
+    step = stage(procedure, options={"rewrite-all": "true"}, **arguments)
     request = lake.request(table, Kind.REWRITE_MANIFESTS, [step])
     before = (lake.rows(table), lake.snapshots(table), all_files(lake, table))
     stop: Any = LosesItsLease(checks=2)  # when the stage is tried, and when Iceberg begins

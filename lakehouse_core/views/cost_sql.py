@@ -19,8 +19,9 @@ GROUP BY currency ORDER BY abs(sum(cost)) DESC, currency
 """
 
 KINDS_SQL = """
-SELECT kind, spent_at < $split::TIMESTAMPTZ AS is_before, sum(cost) AS cost FROM spend
-WHERE currency = $currency::VARCHAR AND ($engine::VARCHAR IS NULL OR engine_id = $engine::VARCHAR)
+SELECT kind, sum(cost) AS cost FROM spend
+WHERE spent_at >= $split::TIMESTAMPTZ AND currency = $currency::VARCHAR
+  AND ($engine::VARCHAR IS NULL OR engine_id = $engine::VARCHAR)
 GROUP BY ALL
 """
 
@@ -79,8 +80,9 @@ _SUMS = """
 
 ROWS_SQL = f"""{{pieces}}
 SELECT * FROM (
-  SELECT first, second, grouping(first) AS over_first, grouping(second) AS over_second, {_SUMS}
-  FROM {{source}} GROUP BY GROUPING SETS ((first, second), (first), ())
+  SELECT first, second, kind, grouping(first) AS over_first, grouping(second) AS over_second,
+    grouping(kind) AS over_kind, {_SUMS}
+  FROM {{source}} GROUP BY GROUPING SETS ((first, second), (first), (kind), ())
 )
 QUALIFY over_second = 1 OR row_number() OVER (
   PARTITION BY over_second ORDER BY greatest(cost, before) DESC, first, second
@@ -127,7 +129,7 @@ def pieces(
         of_engine="AND engine_id = $engine::VARCHAR" if of_engine else "",
         first=plain[0],
         second=plain[1],
-        kept="template_id, kind, meter," if has_tables else "",
+        kept="template_id, kind, meter," if has_tables else "kind,",
         where=early,
         divided=divided,
     )

@@ -233,9 +233,11 @@ def cost_report(
     asked = Asked(store, filters, rules, clock, by)
     most = min(max(limit, 0), MOST_ROWS)
     found = asked.read(ROWS_SQL, ROWS_BUCKET, limit=most)
-    rows = [(_row(row), row["over_first"], row["over_second"]) for row in found.to_pylist()]
+    told = found.to_pylist()
+    of_kinds = {row["kind"]: row["cost"] for row in told if not row["over_kind"]}
+    rows = [(_row(row), row["over_first"], row["over_second"]) for row in told if row["over_kind"]]
     total = next((row for row, over_all, _ in rows if over_all), _NOTHING)
-    kinds = asked.kinds()
+    kinds = asked.kinds() if filters.given else of_kinds
     listed = tuple(row for row, _, over in rows if not over)
     shown = sum((row.cost for row in listed), ZERO)
     return CostReport(
@@ -363,7 +365,7 @@ class Asked:
             split=self.start,
             currency=self.currency,
         ).to_pylist()
-        return {row["kind"]: row["cost"] for row in rows if not row["is_before"]}
+        return {row["kind"]: row["cost"] for row in rows}
 
 
 _NOTHING = CostRow(
@@ -373,6 +375,6 @@ _NOTHING = CostRow(
 
 
 def _row(row: dict[str, Any]) -> CostRow:
-    values = {name: value for name, value in row.items() if not name.startswith("over_")}
+    values = {n: value for n, value in row.items() if n != "kind" and not n.startswith("over_")}
     bases = tuple(name for bit, name in enumerate(BASES) if values["bases"] & 1 << bit)
     return CostRow(**values | {"bases": bases})

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
+from lakehouse_core.domain.errors import LakehouseError
 from lakehouse_core.views import formatting as f
 from lakehouse_core.views.compare import compare_engines
 from lakehouse_core.views.regret import routing_regret
+from lakehouse_core.views.replay import replay_way, ways_of
 from pages.parts import cards, comparison_grids, frame, menu, session
+from pages.parts.text import plain
+
+REPLAYED = "comparison_replayed"
 
 
 def contests() -> None:
@@ -60,10 +65,61 @@ def regret() -> None:
     cards.how_of("regret", comparison_grids.HOW_REGRET)
 
 
+def other_ways() -> None:
+    st.subheader("What would another way to choose have brought?", anchor=False)
+    try:
+        ways = ways_of(session.config())
+    except LakehouseError as error:
+        st.warning(plain(str(error)), icon=":material/rule:")
+        return
+    if not ways:
+        st.info(
+            "No group has several members: there is nothing to choose.", icon=":material/alt_route:"
+        )
+        return
+    left, right, button = st.columns([2, 2, 1], vertical_alignment="bottom")
+    group = left.selectbox("Group", list(ways), key="replay_group")
+    way = right.selectbox("Would choose", ways[group], key="replay_way")
+    button.button(
+        "Replay",
+        icon=":material/replay:",
+        key="replay_go",
+        width="stretch",
+        on_click=lambda: st.session_state.update({REPLAYED: f"{group}: {way}"}),
+    )
+    if st.session_state.get(REPLAYED) != f"{group}: {way}":
+        frame.caption("The reads of the window are decided again; nothing is run.", "queries")
+        return
+    window = session.bar().window
+    found = session.read_fresh(
+        replay_way, window=window, config=session.config(), group=group, way=way
+    )
+    if found.compared_runs:
+        comparison_grids.replay_grid(found)
+    else:
+        st.info(
+            "No read was measured often enough where it would go.", icon=":material/search_off:"
+        )
+    frame.caption(
+        f"{found.window.phrase}: {f.count(found.moved_runs)} of {f.count(found.runs)} reads would "
+        f"go elsewhere, {f.count(found.compared_runs)} were measured often enough on both sides; "
+        f"{f.count(sum(one.runs for one in found.without_evidence))} without evidence and "
+        f"{f.count(sum(one.runs for one in found.denied))} that would be denied are in no figure.",
+        "queries",
+        "costs",
+    )
+    if found.moves:
+        with st.expander("What would move", icon=":material/alt_route:"):
+            comparison_grids.moves_grid(found)
+    cards.how_of("replay", "\n".join(f"- {one}" for one in found.caveats))
+
+
 menu.enter()
 frame.lead("Which engine answers what best?", "queries", "costs")
 contests()
 regret()
+other_ways()
 st.caption(
-    "From the command line: `lakehelm route compare --window 7d --json`, `lakehelm route regret`"
+    "From the command line: `lakehelm route compare --window 7d --json`, `lakehelm route regret`, "
+    "`lakehelm route replay --config F`, which tries any rules, strategies and prices"
 )

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Generic
 
+from lakehouse_core.config.routing import PlainStrategy
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.money import rounded
 from lakehouse_core.governance.guard import make_guard
-from lakehouse_core.routing.build import make_plan, make_ports
+from lakehouse_core.routing.build import make_plan, make_ports, routing_of
 from lakehouse_core.routing.decide import Decider
 from lakehouse_core.routing.learned import recall, remembered_runs
 from lakehouse_core.routing.queue import WaitingLine
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 MOST_CASES = 20_000
 SURE_80 = 1.2816  # two-sided 80 % of a normal distribution
 
+STRATEGIES = ("costOptimized", "latencyOptimized", "roundRobin", "leastLoaded", "failover")
 CASES_SQL = f"""
 WITH run AS ({RUNS_SQL})
 SELECT run.template_id, run.engine_id, size_class, user_name, tags, count(*) AS runs,
@@ -175,6 +177,47 @@ def replay(
         without_evidence=tuple(one for one, cell in told if cell is None),
         denied=denied,
     )
+
+
+def ways_of(config: Config) -> dict[str, tuple[str, ...]]:
+    """Group → other ways to choose its members that a replay can try.
+
+    Raises:
+        ConfigError: the routing file is wrong.
+    """
+    groups = routing_of(config)[0].clusterGroups
+    return {
+        name: (*(f"only {one}" for one in group.members), *STRATEGIES)
+        for name, group in groups.items()
+        if len(group.members) > 1
+    }
+
+
+def with_way(config: Config, group: str, way: str) -> Config:
+    """The configuration in which one group chooses another way.
+
+    Raises:
+        ConfigError: the routing file is wrong.
+    """
+    routing = routing_of(config)[0]
+    given = routing.clusterGroups[group]
+    only = way.removeprefix("only ")
+    if only != way:
+        changed = given.model_copy(update={"members": (only,), "strategy": None})
+    else:
+        strategy = PlainStrategy.model_validate({"type": way})
+        changed = given.model_copy(update={"strategy": strategy})
+    groups = {**routing.clusterGroups, group: changed}
+    other = routing.model_copy(update={"clusterGroups": groups, "file": None})
+    return config.model_copy(update={"routing": other})
+
+
+def replay_way(
+    store: TelemetryStore, *, clock: Clock, window: str, config: Config, group: str, way: str
+) -> Replay:
+    """The reads of a window when a group chooses another way; see `replay`."""
+    other = with_way(config, group, way)
+    return replay(store, clock, window=window, running=config, other=other)
 
 
 def choices_of(

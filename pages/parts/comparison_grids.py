@@ -9,6 +9,7 @@ from pages.parts.cells import counted, number, one_line, percent, show, wide
 if TYPE_CHECKING:
     from lakehouse_core.views.compare import Comparison
     from lakehouse_core.views.regret import MeasureRegret
+    from lakehouse_core.views.replay import Replay
 
 HOW_COMPARED = """
 - **Runs**: reads of the template that finished or failed; statements that were wrong themselves are
@@ -129,5 +130,67 @@ def regret_grid(found: MeasureRegret[Any]) -> None:
             "regret": number("Regret", f"%.4f {unit}"),
             "ratio": number("Regret", "%.1f %%", "As a share of the baseline."),
             "evidence": number("Evidence", "%.0f %%", "Of the runs compared."),
+        },
+    )
+
+
+def replay_grid(found: Replay) -> None:
+    """Before and after, in money and in time, with the range of the latter."""
+    figures = (("Cost", found.cost), ("Time on engines", found.seconds))
+    rows = [
+        {
+            "measure": f"{label}, {one.unit}",
+            "before": float(one.before),
+            "after": float(one.after),
+            "low": float(one.low),
+            "high": float(one.high),
+            "change": percent(float(one.after) / float(one.before) - 1 if one.before else None),
+        }
+        for label, one in figures
+        if one is not None
+    ]
+    show(
+        rows,
+        {
+            "measure": "Measure",
+            "before": number("Before", "%.6f"),
+            "after": number("After", "%.6f"),
+            "low": number("At least", "%.6f", "four of five times"),
+            "high": number("At most", "%.6f", "four of five times"),
+            "change": number("Change", "%.1f %%"),
+        },
+    )
+
+
+def moves_grid(found: Replay) -> None:
+    """One row per template, size and user that would go elsewhere."""
+    rows = [
+        {
+            "template": one.template_id,
+            "size": one.size,
+            "user": one.user,
+            "runs": one.runs,
+            "engine": one.engine,
+            "to": one.to,
+            "before": None if one.cost_before is None else float(one.cost_before),
+            "after": None if one.cost_after is None else float(one.cost_after),
+            "took": one.seconds_before,
+            "would": one.seconds_after,
+        }
+        for one in found.moves
+    ]
+    show(
+        rows,
+        {
+            "template": "Template",
+            "size": "Estimated size",
+            "user": "User",
+            "runs": counted("Runs"),
+            "engine": "Ran on",
+            "to": "Would run on",
+            "before": number("Cost before", f"%.6f {found.currency}"),
+            "after": number("Cost after", f"%.6f {found.currency}"),
+            "took": number("Time before", "%.3f s"),
+            "would": number("Time after", "%.3f s"),
         },
     )

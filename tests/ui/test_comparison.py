@@ -26,3 +26,17 @@ def test_the_regret_stands_beside_what_was_spent(visitor: Visitor, filled_place:
     assert list(money["against"])[:2] == ["best single engine", "oracle"]
     assert (time["regret"][1:2] >= 0).all()
     assert "runs are without evidence" in words(app)
+
+
+def test_another_way_to_choose_is_replayed_before_and_after(
+    visitor: Visitor, filled_place: Place
+) -> None:
+    app = visitor.at(filled_place, "comparison", window="7d")
+    assert "nothing is run" in words(app)
+    app.selectbox(key="replay_group").select("interactive").run()
+    app.selectbox(key="replay_way").select("only duckdb").run()
+    app.button(key="replay_go").click().run()
+    assert not app.exception
+    figures = app.dataframe[4].value
+    assert {"before", "after", "low", "high", "change"} <= set(figures.columns)
+    assert "reads would go elsewhere" in words(app)

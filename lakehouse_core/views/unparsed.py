@@ -21,13 +21,14 @@ _PREVIEW_CHARACTERS = 300
 _UNPARSED = """
 WITH runs AS (
   SELECT template_id, engine_id, count(*) AS queries, max(submitted_at) AS last_seen_at
-  FROM {events} WHERE template_id IS NOT NULL GROUP BY template_id, engine_id
+  FROM {events} WHERE template_id IN (
+    SELECT template_id FROM query_template WHERE parse_error IS NOT NULL)
+  GROUP BY template_id, engine_id
 ),
 unparsed AS (
   SELECT runs.*, template.dialect, template.template, template.parse_error,
     coalesce(template.parse_reason, 'unclassified') AS reason
   FROM runs JOIN query_template AS template USING (template_id)
-  WHERE template.parse_error IS NOT NULL
 )
 """
 

@@ -126,12 +126,10 @@ CREATE MACRO to_regclass(name) AS (
 );
 CREATE MACRO to_regtype(name) AS (SELECT min(t.oid) FROM pg_catalog.pg_type t WHERE t.typname = name);
 -- DuckDB tells the short names; PostgreSQL's tools show those of the standard.
-CREATE MACRO format_type(id, modifier) AS (
-  SELECT coalesce(
-    map {'bool': 'boolean', 'int2': 'smallint', 'int4': 'integer', 'int8': 'bigint', 'float4': 'real',
-      'float8': 'double precision', 'varchar': 'character varying', 'bpchar': 'character',
-      'time': 'time without time zone', 'timestamp': 'timestamp without time zone',
-      'timestamptz': 'timestamp with time zone'}[min(t.typname)],
-    min(t.typname))
-  FROM pg_catalog.pg_type t WHERE t.oid = id);
+CREATE MACRO format_type(id, modifier) AS coalesce(
+  map {'bool': 'boolean', 'int2': 'smallint', 'int4': 'integer', 'int8': 'bigint', 'float4': 'real',
+    'float8': 'double precision', 'varchar': 'character varying', 'bpchar': 'character',
+    'time': 'time without time zone', 'timestamp': 'timestamp without time zone',
+    'timestamptz': 'timestamp with time zone'}[system.pg_catalog.format_type(id, modifier)],
+  system.pg_catalog.format_type(id, modifier));
 CREATE MACRO set_config(name, setting, is_local) AS setting;

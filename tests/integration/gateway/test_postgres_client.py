@@ -217,6 +217,8 @@ def test_no_file_is_read_through_either_path(
     [
         (r"\dt tpch.*", "lineitem"),
         (r"\d tpch.nation", "n_regionkey"),
+        (r"\d tpch.nation", "character varying"),
+        (r"\d tpch.orders", "numeric(15,2)"),
         (r"\d+ tpch.nation", "n_regionkey"),
         (r"\dn", "tpch"),
         (r"\l", "lake"),

@@ -115,9 +115,10 @@ def drill(report: CostReport) -> None:
         by = report.by[0]
         if not chosen or by not in DRILL or chosen[0] >= len(ids):
             return
-        st.query_params["engine" if by == "engine" else f"only_{by}"] = ids[chosen[0]]
-        if by == "engine":
-            st.session_state["engine"] = ids[chosen[0]]
+        if by != "engine":
+            st.query_params[f"only_{by}"] = ids[chosen[0]]
+        elif ids[chosen[0]] in session.config().engines:  # not the storage of a catalog
+            st.session_state["engine"] = ids[chosen[0]]  # the filter bar keeps the address
         st.session_state["by"] = NEXT.get(by, "template")
 
     cost_grids.report_grid(report, "costs_grid", narrow)

@@ -55,6 +55,8 @@ def connect(
     connection = duckdb.connect(str(path), read_only=read_only, config=settings)
     try:
         connection.execute("SET GLOBAL TimeZone = 'UTC'")
+        # After two seconds it would be drawn on standard output, into JSON and logs.
+        connection.execute("SET enable_progress_bar = false")
         load(connection, extensions)
     except BaseException:
         connection.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -56,3 +57,16 @@ def test_the_session_speaks_utc() -> None:
     with duck.connect() as connection:
         row = connection.execute("SELECT TIMESTAMPTZ '2026-11-16 00:00:00+02'::VARCHAR").fetchone()
     assert row == ("2026-11-15 22:00:00+00",)
+
+
+def test_slow_statement_draws_nothing_where_answers_are_printed() -> None:
+    # Whatever has no file, DuckDB takes for a person at a prompt.
+    program = (
+        "from lakehouse_core import duck\n"
+        "opened = duck.connect()\n"
+        "print(opened.execute(\"SELECT current_setting('enable_progress_bar')\").fetchone())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "(False,)\n"

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from tests.network import NetworkGuard
 
 DEMO_SCALE = 0.01
+# Whoever else uses the machine: a start that takes long is no fault of what is tested.
+READY_SECONDS = 600
 
 
 class StartProcess(Protocol):
@@ -86,7 +88,8 @@ def start_process() -> Iterator[StartProcess]:
             reporter=SilentReporter(),
             on_change=lambda _: None,
         )
-        supervisor = Supervisor([replace(spec, essential=True, after=())], around, {})
+        patient = replace(spec, essential=True, after=(), ready_seconds=READY_SECONDS)
+        supervisor = Supervisor([patient], around, {})
         running.append(supervisor)
         supervisor.bring_up()
         return supervisor

@@ -15,6 +15,8 @@ from lakehouse_core.config.environment import read_machine
 from lakehouse_core.domain.health import HealthState
 from lakehouse_core.maintenance.execute import Maintainer, Surroundings
 from lakehouse_core.maintenance.records import actions_of
+from lakehouse_core.pipeline.job import FOR_FEW_ROWS
+from lakehouse_core.runtime.spark_job import SHORT_JVM
 from lakehouse_core.store.rows import to_arrow
 from tests.factories import decision_request
 from tests.unit.maintenance.yard import Yard
@@ -29,10 +31,11 @@ SELECT state, score FROM health WHERE table_id = $table ORDER BY assessed_at DES
 
 
 def quick(config: Config, **maintenance: Any) -> Config:
-    """No waiting for quiet; a small heap."""
+    """No waiting for quiet; a small heap, and nothing compiled twice for a few rows."""
     given = {"quiet_period": "0s", "lease": "20s", "max_attempts": 3, **maintenance}
     settings = type(config.maintenance).model_validate(config.maintenance.model_dump() | given)
-    spark = config.spark.model_copy(update={"driver_memory": 2**30})
+    conf = {"spark.driver.extraJavaOptions": SHORT_JVM} | FOR_FEW_ROWS
+    spark = config.spark.model_copy(update={"driver_memory": 2**30, "conf": conf})
     return config.model_copy(update={"maintenance": settings, "spark": spark})
 
 

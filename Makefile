@@ -25,6 +25,8 @@ PACKAGES_STAMP := $(VENV)/.packages-ready
 SETUP_STAMP := $(VENV)/.lakehelm-ready
 FAKESNOW := .venv-fakesnow
 FAKESNOW_STAMP := $(FAKESNOW)/.ready
+DBT := .venv-dbt
+DBT_STAMP := $(DBT)/.ready
 
 .PHONY: help
 help: ## List the targets
@@ -52,6 +54,13 @@ $(FAKESNOW_STAMP): tests/fakesnow/requirements.txt
 	@PYTHON="$(PYTHON)" tools/setup.sh locked $(FAKESNOW) tests/fakesnow/requirements.txt
 	@touch $@
 
+.PHONY: dbt
+dbt: $(DBT_STAMP) ## Create .venv-dbt: dbt with its adapter for Trino, a client in tests
+
+$(DBT_STAMP): tests/dbt/requirements.txt
+	@PYTHON="$(PYTHON)" tools/setup.sh locked $(DBT) tests/dbt/requirements.txt
+	@touch $@
+
 .PHONY: java browser
 java: ## Make sure that Java is there for Spark (installs it where it may)
 	@tools/system.sh java
@@ -63,9 +72,11 @@ lock: setup ## Write requirements.txt anew from pyproject.toml (LOCK_ARGS=--upgr
 	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --extra=dev --extra=snowflake --allow-unsafe \
 	  --no-emit-find-links --no-emit-index-url --no-emit-trusted-host --strip-extras \
 	  --output-file=requirements.txt $(LOCK_ARGS) pyproject.toml
-	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe \
-	  --no-emit-find-links --no-emit-index-url --no-emit-trusted-host --strip-extras \
-	  --output-file=tests/fakesnow/requirements.txt $(LOCK_ARGS) tests/fakesnow/requirements.in
+	for name in fakesnow dbt; do \
+	  CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe \
+	    --no-emit-find-links --no-emit-index-url --no-emit-trusted-host --no-strip-extras \
+	    --output-file=tests/$$name/requirements.txt $(LOCK_ARGS) tests/$$name/requirements.in; \
+	done
 
 # --- running -----------------------------------------------------------------------------------
 
@@ -106,7 +117,7 @@ check: gates ## All gates and the fast tests: under two minutes, no JVM
 	$(BIN)/pytest -m fast -n 2 -q --hypothesis-profile=check $(FAST_ROOMS) $(PYTEST_ARGS)
 
 .PHONY: test
-test: gates java browser fakesnow ## All gates and every test: what CI runs
+test: gates java browser fakesnow dbt ## All gates and every test: what CI runs
 	$(BIN)/pytest -m "$(LIGHT)" -n 2 $(PYTEST_ARGS)
 	$(BIN)/pytest -m "not ($(LIGHT) or $(WHOLE))" -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 	$(BIN)/pytest -m "$(WHOLE)" $(PYTEST_ARGS)
@@ -118,4 +129,4 @@ clean: ## Remove what the checks leave behind
 	find . -path ./$(VENV) -prune -o -path ./var -prune -o -name __pycache__ -type d -print0 \
 	  | xargs -0 rm -rf
 clean-all: clean ## Remove the environment and the demo's data too (stop `make run` first)
-	rm -rf $(VENV) $(FAKESNOW) var
+	rm -rf $(VENV) $(FAKESNOW) $(DBT) var

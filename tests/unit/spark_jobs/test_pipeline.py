@@ -124,6 +124,7 @@ def test_both_sides_mean_the_same_tables() -> None:
     ours = {bronze.bronze_name(silver.EVENT), bronze.bronze_name(silver.COMMIT)}
     ours |= {silver.EVENT, silver.COMMIT, texts.SQL_TEXT, texts.TEMPLATE, texts.USAGE}
     ours |= {bronze.bronze_name(costs.CHARGE), costs.CHARGE, costs.LABEL}
+    ours |= {bronze.bronze_name(costs.ATTRIBUTION), costs.ATTRIBUTION}
     assert set(GROWING) == ours
     tables = (*gold.EVENT_TABLES, *gold.COMMIT_TABLES, *costs.SUMS)
     made = {table.name: table.time for table in tables}

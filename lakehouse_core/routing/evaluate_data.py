@@ -108,10 +108,6 @@ def _values(told: _Table, number: dict[str, int], column: str) -> tuple[tuple[st
         lambda row: f"{names[row]!r} is a word of the report: rename the engine",
     )
     engines = tuple(sorted(set(names)))
-    if len(engines) == 1:
-        raise told.error(
-            "engine", f"all runs are on {engines[0]!r}: there is nothing to choose between"
-        )
     place = {name: at for at, name in enumerate(engines)}
     failed = told.flags("failed")
     for wanted in dict.fromkeys(("seconds", column)):

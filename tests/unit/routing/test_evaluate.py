@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
 import pytest
 
@@ -61,6 +62,14 @@ def test_new_templates_are_routed_by_what_features_tell(tmp_path: Path, shape: s
 def test_what_cannot_be_told_stays_with_the_default(tmp_path: Path, shape: str) -> None:
     found = evaluated(tmp_path, shape)
     assert found.total["ours"] <= 1.02 * found.total[found.default_engine]
+
+
+def test_one_engine_alone_takes_everything(tmp_path: Path) -> None:
+    queries, timings = workload("pure_noise", seed=0, train=40, test=20)
+    only = timings.filter(pa.compute.equal(timings["engine"], timings["engine"][0]))
+    found = evaluate(read_workload(*write(tmp_path, queries, only), "seconds"))[0]
+    assert found.total["ours"] == found.total["oracle"]
+    assert found.ratio_to_oracle == 1.0
 
 
 @pytest.mark.slow

@@ -76,7 +76,6 @@ def test_good_files_are_read(files: Files) -> None:
         ({}, {"query_id": ["a", "a", "a", "a"]}, ["Q.parquet", "'query_id'", "row 2", "no timing"]),
         ({}, {"engine": ["x", "", "x", "y"]}, ["T.parquet", "'engine'", "row 2", "empty"]),
         ({}, {"engine": ["x", "oracle", "x", "y"]}, ["T.parquet", "'engine'", "row 2", "rename"]),
-        ({}, {"engine": ["x"] * 4}, ["T.parquet", "'engine'", "'x'", "nothing to choose"]),
         ({}, {"failed": ["no"] * 4}, ["T.parquet", "'failed'"]),
     ],
 )

@@ -1,4 +1,4 @@
-"""Clients that are programs of their own: dbt."""
+"""Clients that are programs of their own: Trino's CLI, its JDBC driver, dbt."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from lakehouse_core.runtime.java import Java
     from tests.integration.gateway.harness import Gateway
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 DBT = ROOT / ".venv-dbt" / "bin" / "dbt"
+# Small programs that start often: no time for the second compiler.
+_JAVA = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 PATIENCE_SECONDS = 240
 
 
@@ -38,6 +41,17 @@ def run(command: list[str], **variables: str) -> Ran:
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
+def cli(java: Java, jar: Path, gateway: Gateway, sql: str, user: str = "ana") -> Ran:
+    """The CLI, with its rows as CSV."""
+    return run(
+        [
+            str(java.executable), *_JAVA, "-jar", str(jar), "--server", gateway.url, "--user", user,
+            "--catalog", "lake", "--schema", "tpch", "--output-format", "CSV_UNQUOTED",
+            "--execute", sql,
+        ]
+    )  # fmt: skip
+
+
 def dbt(gateway: Gateway, schema: str, folder: Path, *arguments: str) -> Ran:
     """A command of dbt on its project, which is copied: dbt writes beside it."""
     if not DBT.exists():
@@ -56,3 +70,51 @@ def dbt_results(folder: Path) -> dict[str, str]:
     path = folder / "project" / "target" / "run_results.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return {one["unique_id"].split(".")[2]: one["status"] for one in found["results"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the driver's program tells of a command; every value is its Java text."""
+
+    labels: list[str]
+    types: list[str]
+    rows: list[list[str]]
+
+
+class Jdbc:
+    """A Java program with one connection; it does as it is told until it is closed."""
+
+    def __init__(self, java: Java, jar: Path, gateway: Gateway) -> None:
+        url = gateway.url.replace("http://", "jdbc:trino://") + "/lake/tpch"
+        source = HERE / "java" / "TrinoJdbc.java"
+        self._process = subprocess.Popen(
+            [str(java.executable), *_JAVA, "-cp", str(jar), str(source), url, "ana"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
+        )  # fmt: skip
+
+    def ask(self, *words: str) -> Told:
+        """A command and its arguments."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\t".join(" ".join(w.splitlines()) for w in words) + "\n")
+        self._process.stdin.flush()
+        told = Told([], [], [])
+        for line in self._process.stdout:
+            kind, *values = line.rstrip("\n").split("\t")
+            match kind:
+                case ".":
+                    return told
+                case "labels":
+                    told.labels.extend(values)
+                case "types":
+                    told.types.extend(values)
+                case _:
+                    told.rows.append(values)
+        raise AssertionError(f"the program ended with {self._process.wait()}")
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(30)
+        self._process.stdout.close()

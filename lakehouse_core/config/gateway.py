@@ -50,6 +50,7 @@ class SqlConfig(Section):
     Attributes:
         postgres_port: where PostgreSQL's clients connect; null: nowhere. Users, tokens and TLS are
             those of the other port.
+        postgres_connections: how many of them at once; more are told that there is no room.
         public_url: what clients call it, when a proxy stands in front.
         users: file of users and password hashes, one per line (see docs/gateway.md).
         jwt: bearer tokens.
@@ -66,6 +67,7 @@ class SqlConfig(Section):
     host: Text = "127.0.0.1"
     port: Port = 8095
     postgres_port: Port | None = 8096
+    postgres_connections: Annotated[int, Field(ge=1)] = 4_000
     public_url: Text | None = None
     users: FilePath | None = None
     jwt: JwtConfig | None = None

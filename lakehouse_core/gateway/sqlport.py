@@ -102,7 +102,10 @@ class SqlPort:
             service=parts.service,
             catalog=PgCatalog(parts.catalogs),
             authenticator=parts.auth,
-            limits=PostgresLimits(message_bytes=config.max_statement + 4096),
+            limits=PostgresLimits(
+                connections=config.postgres_connections,
+                message_bytes=config.max_statement + 4096,
+            ),
         )
         self.port = 0
         self.postgres_port = 0

@@ -45,7 +45,7 @@ class PostgresLimits:
         startup_seconds: a client that has not said who it is by then is sent away.
     """
 
-    connections: int = 500
+    connections: int = 4_000
     message_bytes: int = 2**20 + 4096
     startup_seconds: float = STARTUP_SECONDS
 
@@ -156,7 +156,11 @@ class PostgresPort:
             await writer.drain()
         given = startup.parameters()
         if len(self._sessions) >= self._limits.connections:
-            raise QueryFailedError("sorry, too many clients already", code="53300")
+            raise QueryFailedError(
+                f"sorry, too many clients already: {self._limits.connections} are connected, as "
+                "many as gateway.sql.postgres_connections lets in",
+                code="53300",
+            )
         return await self._identify(stream, writer, given.get("user", "")), given
 
     async def _identify(

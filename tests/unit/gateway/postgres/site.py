@@ -17,7 +17,7 @@ from lakehouse_core.engines.base import Cost, RowStream
 from lakehouse_core.gateway.auth import Authenticator
 from lakehouse_core.gateway.postgres import messages as m
 from lakehouse_core.gateway.postgres.catalog import PgCatalog
-from lakehouse_core.gateway.postgres.frontend import PostgresPort
+from lakehouse_core.gateway.postgres.frontend import PostgresLimits, PostgresPort
 from lakehouse_core.gateway.service import QueryService
 from lakehouse_core.routing.decide import Ports
 from lakehouse_core.routing.router import Router
@@ -108,6 +108,7 @@ class Client:
         self._reader = reader
         self._writer = writer
         self.key = b""
+        self.told = ""  # every error so far
 
     async def start(self, user: str = "ana") -> None:
         body = struct.pack("!i", m.PROTOCOL_3) + m.text("user") + m.text(user) + b"\0"
@@ -135,6 +136,8 @@ class Client:
         while True:
             kind, body = await m.read_message(self._reader, 2**24)
             found.append((kind, body))
+            if kind == b"E":
+                self.told += body.decode()
             if kind in (b"Z", b"X"):
                 return found
 
@@ -153,7 +156,9 @@ def kinds(answers: list[tuple[bytes, bytes]]) -> bytes:
 class PgSite:
     """What a test speaks to."""
 
-    def __init__(self, engine: RowsEngine, catalog: LakeCatalog) -> None:
+    def __init__(
+        self, engine: RowsEngine, catalog: LakeCatalog, limits: PostgresLimits | None
+    ) -> None:
         self.engine = engine
         self.notes = Notes()
         plan = plan_of(clusterGroups={"g": {"members": ["spark"]}}, routingFallback="g")
@@ -164,14 +169,18 @@ class PgSite:
             service=self.service,
             catalog=PgCatalog({"lake": catalog}),
             authenticator=Authenticator(),
+            limits=limits,
         )
 
 
 @asynccontextmanager
 async def pg_site(
-    engine: RowsEngine | None = None, catalog: LakeCatalog | None = None
+    engine: RowsEngine | None = None,
+    catalog: LakeCatalog | None = None,
+    limits: PostgresLimits | None = None,
 ) -> AsyncIterator[tuple[PgSite, Client]]:
-    here = PgSite(engine or RowsEngine(), catalog or Names())  # type: ignore[arg-type] # what is used of it
+    names: LakeCatalog = catalog or Names()  # type: ignore[assignment] # what is used of it
+    here = PgSite(engine or RowsEngine(), names, limits)
     here.number = await here.port.start("127.0.0.1", 0)
     client = Client(*await asyncio.open_connection("127.0.0.1", here.number))
     try:

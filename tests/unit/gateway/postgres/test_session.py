@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from lakehouse_core.gateway.postgres import messages as m
-from tests.unit.gateway.postgres.site import kinds, parse, pg_site
+from lakehouse_core.gateway.postgres.frontend import PostgresLimits
+from tests.unit.gateway.postgres.site import Client, kinds, parse, pg_site
 from tests.unit.routing.conftest import on_loop
 
 SYNC = (b"S", b"")
@@ -35,6 +36,17 @@ async def test_to_describe_a_write_runs_nothing(sql: str) -> None:
         answers = await client.send((b"B", bound), (b"D", b"P\0"), SYNC)
         assert kinds(answers) == b"2nZ"
         assert here.engine.asked == []
+
+
+@on_loop
+async def test_a_client_too_many_is_told_which_setting_keeps_it_out() -> None:
+    async with pg_site(limits=PostgresLimits(connections=1)) as (here, client):
+        late = Client(*await asyncio.open_connection("127.0.0.1", here.number))
+        with pytest.raises(asyncio.IncompleteReadError):  # it is told, and hung up on
+            await late.start()
+        assert "gateway.sql.postgres_connections" in late.told
+        late.close()
+        assert kinds(await client.query("SELECT 1")) == b"TDCZ"
 
 
 @on_loop

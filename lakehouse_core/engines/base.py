@@ -24,6 +24,8 @@ class Statement:
     source: str = "lakehelm"
     tags: tuple[str, ...] = ()
     gateway_id: str | None = None  # our correlation id, passed on so that histories can be joined
+    catalog: str | None = None  # of the client's session: what completes names that are not whole
+    schema: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

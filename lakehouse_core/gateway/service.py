@@ -252,6 +252,8 @@ class QueryService:
             source=request.source or request.protocol,
             tags=decision.tags or request.tags,
             gateway_id=request.gateway_id,
+            catalog=request.catalog,
+            schema=request.schema,
         )
 
         def opened(schema: pa.Schema) -> None:

@@ -162,7 +162,8 @@ class TrinoAdapter:
             source=_header(statement.source),
             client_tags=[_header(tag).replace(",", ";") for tag in statement.tags],
             http_headers=headers if statement.gateway_id else None,
-            catalog=self._engine.catalog,
+            catalog=statement.catalog or self._engine.catalog,
+            schema=statement.schema,
             timezone="UTC",
             request_timeout=(_CONNECT_SECONDS, _READ_SECONDS),
             max_attempts=1,  # a repeated POST could run a writing statement twice

@@ -57,4 +57,20 @@ SELECT "catalog" AS table_cat, "schema" AS table_schem, "table" AS table_name, "
   'NO' AS is_autoincrement, 'NO' AS is_generatedcolumn
 FROM lake_columns;
 CREATE VIEW "jdbc.types" AS
-SELECT DISTINCT split_part("type", '(', 1) AS type_name, jdbc_type::BIGINT AS data_type FROM lake_columns;
+SELECT type_name, data_type::BIGINT AS data_type, "precision"::BIGINT AS "precision",
+  quote AS literal_prefix, quote AS literal_suffix, create_params, 1::BIGINT AS nullable,
+  quote IS NOT NULL AS case_sensitive, 3::BIGINT AS searchable, radix IS NULL AS unsigned_attribute,
+  false AS fixed_prec_scale, false AS auto_increment, NULL::VARCHAR AS local_type_name,
+  CASE WHEN radix = 10 THEN 0::BIGINT END AS minimum_scale,
+  CASE WHEN type_name = 'decimal' THEN 38::BIGINT WHEN radix = 10 THEN 0::BIGINT END AS maximum_scale,
+  NULL::BIGINT AS sql_data_type, NULL::BIGINT AS sql_datetime_sub, radix::BIGINT AS num_prec_radix
+FROM (VALUES
+  ('boolean', 16, NULL, NULL, NULL, NULL), ('tinyint', -6, 3, NULL, NULL, 10),
+  ('smallint', 5, 5, NULL, NULL, 10), ('integer', 4, 10, NULL, NULL, 10),
+  ('bigint', -5, 19, NULL, NULL, 10), ('real', 7, 24, NULL, NULL, 2),
+  ('double', 8, 53, NULL, NULL, 2), ('decimal', 3, 38, NULL, 'PRECISION,SCALE', 10),
+  ('varchar', 12, NULL, '''', 'LENGTH', NULL), ('char', 1, NULL, '''', 'LENGTH', NULL),
+  ('varbinary', -3, NULL, NULL, NULL, NULL), ('date', 91, 14, NULL, NULL, NULL),
+  ('time', 92, 8, NULL, NULL, NULL), ('timestamp', 93, 23, NULL, NULL, NULL),
+  ('timestamp with time zone', 2014, 29, NULL, NULL, NULL), ('uuid', 2000, NULL, NULL, NULL, NULL)
+) AS known(type_name, data_type, "precision", quote, create_params, radix);

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from lakehouse_core.sql.dialect import SqlDialect
     from lakehouse_core.sql.translate.records import Setting
 
+# Spark takes the whole of `RENAME TO a.b.c` for a name below the table's own catalog.
+_RENAMES_WITHIN_CATALOG = frozenset({"spark"})
+
 
 def adapt_names(root: exp.Expr, dialect: SqlDialect, setting: Setting) -> bool:
     """Complete and rename the tables of a tree in place; whether anything changed."""
@@ -25,6 +28,18 @@ def adapt_names(root: exp.Expr, dialect: SqlDialect, setting: Setting) -> bool:
     for column in root.find_all(exp.Column):
         changed |= _rename(column, catalogs)
     return changed
+
+
+def relative_renames(root: exp.Expr, target: SqlDialect) -> None:
+    """Where a new name of a table is relative to its catalog, leave the catalog out of it."""
+    if target.name not in _RENAMES_WITHIN_CATALOG:
+        return
+    for rename in root.find_all(exp.AlterRename):
+        owner, table = rename.parent, rename.this
+        if isinstance(owner, exp.Alter) and isinstance(table, exp.Table):
+            is_same = owner.this.args.get("catalog") == table.args.get("catalog")
+            if is_same and table.args.get("db"):
+                table.set("catalog", None)
 
 
 def _tables(root: exp.Expr, dialect: SqlDialect) -> Iterator[exp.Table]:

@@ -14,7 +14,7 @@ from lakehouse_core.sql.kind import is_statement
 from lakehouse_core.sql.lex import lex
 from lakehouse_core.sql.translate.doubts import Pair, doubts
 from lakehouse_core.sql.translate.hooks import HookError, on_text, on_tree
-from lakehouse_core.sql.translate.names import adapt_names
+from lakehouse_core.sql.translate.names import adapt_names, relative_renames
 from lakehouse_core.sql.translate.numbers import Kinds
 from lakehouse_core.sql.translate.records import Outcome, Setting, Translation
 
@@ -94,6 +94,7 @@ def _translated(sql: str, source: SqlDialect, target: SqlDialect, setting: Setti
     if is_same and not is_renamed and root == before:
         text, reasons = sql, []
     else:
+        relative_renames(root, target)
         reasons = doubts(root, Pair(source.name, target.name, Kinds(setting.types)))
         text = _written(root, target, setting, reasons)
     text = on_text(setting.hooks, text, source.name, target.name)

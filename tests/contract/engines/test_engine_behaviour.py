@@ -93,8 +93,9 @@ def test_an_unknown_table_is_named(engine: Engine, table: Table) -> None:
 
 
 def test_an_unknown_column_is_named(engine: Engine, table: Table) -> None:
-    with pytest.raises(QueryFailedError, match="no_such_column"):
-        ask(engine, table.sql("SELECT no_such_column FROM @types"))
+    with pytest.raises(QueryFailedError, match="no_such_column") as failure:
+        ask(engine, table.sql("SELECT 1,\n  no_such_column FROM @types"))
+    assert failure.value.position == (2, 3)
 
 
 def test_a_statement_that_fails_while_it_runs_is_a_failed_query(

@@ -1,4 +1,4 @@
-"""Clients that are programs of their own: Trino's CLI, its JDBC driver, dbt."""
+"""Clients that are programs of their own: Trino's CLI, its JDBC driver, dbt, psql."""
 
 from __future__ import annotations
 
@@ -50,6 +50,13 @@ def cli(java: Java, jar: Path, gateway: Gateway, sql: str, user: str = "ana") ->
             "--execute", sql,
         ]
     )  # fmt: skip
+
+
+def psql(gateway: Gateway, sql: str) -> Ran:
+    """The interactive terminal of PostgreSQL, with its rows as they are."""
+    port = str(gateway.port.postgres_port)
+    who = ["-h", "127.0.0.1", "-p", port, "-U", "ana", "lake"]
+    return run(["psql", "-X", "-A", "-t", *who, "-c", sql])
 
 
 def dbt(gateway: Gateway, schema: str, folder: Path, *arguments: str) -> Ran:

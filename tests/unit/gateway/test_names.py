@@ -113,6 +113,21 @@ async def test_trino_clients_see_the_names_of_their_role(
 
 
 @on_loop
+async def test_the_jdbc_driver_is_told_the_types(lake: Names) -> None:
+    names = Metadata({"lake": lake})  # type: ignore[dict-item] # what is used of it
+    sql = (
+        "SELECT TYPE_NAME, DATA_TYPE, PRECISION, LITERAL_PREFIX, LITERAL_SUFFIX, CREATE_PARAMS, "
+        "NULLABLE, CASE_SENSITIVE, SEARCHABLE, UNSIGNED_ATTRIBUTE, FIXED_PREC_SCALE, "
+        "AUTO_INCREMENT, LOCAL_TYPE_NAME, MINIMUM_SCALE, MAXIMUM_SCALE, SQL_DATA_TYPE, "
+        "SQL_DATETIME_SUB, NUM_PREC_RADIX FROM system.jdbc.types ORDER BY DATA_TYPE"
+    )
+    rows = (await names.query(sql, SESSION, sight_of("ana"))).to_pylist()
+    precise = {row["type_name"]: (row["data_type"], row["precision"]) for row in rows}
+    assert precise["bigint"] == (-5, 19)
+    assert precise["varchar"] == (12, None)
+
+
+@on_loop
 async def test_show_and_describe_tell_no_more(lake: Names) -> None:
     names = Metadata({"lake": lake})  # type: ignore[dict-item] # what is used of it
     shown = parse_session("SHOW TABLES FROM lake.hr", "trino")

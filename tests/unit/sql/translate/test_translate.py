@@ -117,6 +117,13 @@ def test_names_are_completed_and_catalogs_renamed_but_not_ctes() -> None:
     )
 
 
+def test_new_name_of_a_table_is_below_its_catalog_for_spark() -> None:
+    sql = 'ALTER TABLE "lake"."demo"."t__tmp" RENAME TO "lake"."demo"."t"'
+    assert translate(sql, "trino", "spark").sql.endswith(" RENAME TO `demo`.`t`")
+    elsewhere = sql.replace('TO "lake"', 'TO "other"')  # Spark itself refuses to move it there
+    assert "other" in translate(elsewhere, "trino", "spark").sql
+
+
 def test_catalog_is_renamed_within_one_dialect() -> None:
     found = translate(
         "SELECT a FROM ICEBERG.demo.t", "trino", "trino", Setting(catalogs={"iceberg": "lake"})

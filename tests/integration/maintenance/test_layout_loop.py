@@ -38,7 +38,12 @@ def test_layout_that_serves_two_engines_is_advised_done_and_proven(world: World)
         world.change(table_id, lambda table: _append(table, rng))
     settings = world.config.layout.model_copy(update={"least_file_bytes": TARGET})
     upkeep = world.config.maintenance.model_copy(update={"target_file_bytes": TARGET})
-    world.config = world.config.model_copy(update={"layout": settings, "maintenance": upkeep})
+    # Both engines at one price: at twice the other's, one's key alone would do nearly as well.
+    book = world.config.prices.book
+    other = book["trino"].model_copy(update={"engine": "duckdb"})
+    prices = world.config.prices.model_copy(update={"book": {**book, "duckdb": other}})
+    changed = {"layout": settings, "maintenance": upkeep, "prices": prices}
+    world.config = world.config.model_copy(update=changed)
     world.maintainer = world.new_maintainer()
     _queries(world, table_id, rng)
     world.collect()

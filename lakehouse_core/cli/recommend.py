@@ -215,6 +215,7 @@ def _list(out: Output, config: Path | None, given: dict[str, Any]) -> None:
         moves = list_trials(store, filters.state) if is_asked else ()
     rows = [_document(action) for action in seen.actions]
     rows += [trial_document(one) for one in moves]
+    rows.sort(key=lambda row: -row["priority"])
     if out.is_json:
         rows += _without_cure(unhealed, given)
     out.rows(rows, columns=_COLUMNS, one_line=("title",), title="Recommendations")

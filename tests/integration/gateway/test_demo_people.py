@@ -6,7 +6,7 @@ import json
 from contextlib import closing
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -45,7 +45,7 @@ def questions() -> list[Statement]:
 
 
 def test_questions_are_routed_answered_and_recorded(duckdb_lake: Config, tmp_path: Path) -> None:
-    asked = questions()
+    asked, began = questions(), utc_now()  # others of this name asked on the same lake before
     with closing(Gateway(duckdb_lake, tmp_path)) as gateway:
         sql = gateway.config.gateway.sql.model_copy(update={"port": gateway.port.port})
         endpoint = open_endpoint(sql, utc_now)
@@ -56,13 +56,18 @@ def test_questions_are_routed_answered_and_recorded(duckdb_lake: Config, tmp_pat
             endpoint.execute(replace(asked[0], sql=MISTAKES[0]))
 
     user = asked[0].user
-    routed = [row for row in gateway.records("routing_decision") if row["user_name"] == user]
+
+    def ours(table: str) -> list[dict[str, Any]]:
+        rows = gateway.records(table)
+        return [one for one in rows if one["user_name"] == user and one["submitted_at"] >= began]
+
+    routed = ours("routing_decision")
     assert len(routed) == len(asked) + 1
     assert {row["cluster_group"] for row in routed} == {"questions"}
     assert {row["engine_id"] for row in routed} == {"duckdb"}
     for row in routed:
         assert "rule" in {step["stage"] for step in json.loads(row["trace"])}
 
-    events = [row for row in gateway.records("query_event") if row["user_name"] == user]
+    events = ours("query_event")
     assert {row["source"] for row in events} == {asked[0].source}
     assert {tuple(row["tags"]) for row in events} == {one.tags for one in asked}

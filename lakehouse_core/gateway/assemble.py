@@ -92,7 +92,7 @@ def assemble(
     sql = config.gateway.sql
     noted = ShadowingRecorder(learning.recorder(recorder))
     service = QueryService(router, engines, noted, _limits(sql, usable))
-    noted.shadows = ShadowRuns(router, service, learning.book, learning.price_of)
+    noted.shadows = shadows = ShadowRuns(router, service, learning.book, learning.price_of)
     return SqlPort(
         sql,
         SqlParts(
@@ -117,6 +117,7 @@ def assemble(
                 estimator,
                 config.prices.tb_scanned,
             ),
+            shadows=shadows.counts,
             upkeep=(Job("file bounds", bounds.refresh, BOUNDS_SECONDS), *learning.jobs),
             close=bounds.close,
         ),

@@ -17,6 +17,7 @@ import math
 import time
 import zlib
 from collections import Counter, defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,7 +32,7 @@ from lakehouse_core.gateway.service import new_gateway_id
 from lakehouse_core.routing.profiles import in_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from lakehouse_core.gateway.ports import Recorder
     from lakehouse_core.gateway.running import RunningQuery
@@ -93,7 +94,8 @@ class ShadowRuns:
     def __init__(
         self, router: Router, service: QueryService, book: ProfileBook, price_of: Valuation
     ) -> None:
-        self.counts: Counter[str] = Counter()  # run, stopped, failed, over_budget, no_room
+        # run, stopped, failed, over_budget, no_room, not_possible, broken: a fault of ours
+        self.counts: Counter[str] = Counter()
         self._router = router
         self._service = service
         self._book = book
@@ -104,6 +106,19 @@ class ShadowRuns:
 
     def consider(self, flight: Flight) -> None:
         """See `Shadows.consider`."""
+        with self._contained(flight.request.gateway_id):
+            self._consider(flight)
+
+    @contextmanager
+    def _contained(self, gateway_id: str) -> Iterator[None]:
+        """Keep a fault here: the statement that was answered has nothing to do with it."""
+        try:
+            yield
+        except Exception:  # noqa: BLE001 whatever it is, it is nobody's answer; it is in the log
+            self.counts["broken"] += 1
+            _log.exception("shadow broken", gateway_id=gateway_id)
+
+    def _consider(self, flight: Flight) -> None:
         decision = flight.decision
         if decision is None or decision.is_shadow or flight.status is not QueryStatus.FINISHED:
             return
@@ -141,15 +156,15 @@ class ShadowRuns:
         if decision.denial is not None or decision.engine_id != engine:
             self.counts["not_possible"] += 1
             return
-        lease = None if decision.capacity.would_queue else self._router.try_acquire(asked, decision)
-        if lease is None:
-            self.counts["no_room"] += 1
-            return
         tags = (*asked.tags, f"shadow_of:{answered.gateway_id}")
         request = replace(asked, protocol=PROTOCOL, source=SOURCE, tags=tags)
         again = Flight(request=request, decision=decision)
         again.decided = again.admitted = time.perf_counter()
         again.attempts = 1
+        lease = None if decision.capacity.would_queue else self._router.try_acquire(asked, decision)
+        if lease is None:
+            self.counts["no_room"] += 1
+            return
         self._running[group.name] += 1
         self._accounts[group.name].spend(extra)
         query = self._service.run(again, lease)
@@ -158,6 +173,10 @@ class ShadowRuns:
         task.add_done_callback(self._tasks.discard)
 
     async def _watch(self, query: RunningQuery, group: Group, extra: tuple[float, float]) -> None:
+        with self._contained(query.gateway_id):
+            await self._follow(query, group, extra)
+
+    async def _follow(self, query: RunningQuery, group: Group, extra: tuple[float, float]) -> None:
         """Throw its rows away; stop it when it takes too long or somebody waits."""
         deadline = time.perf_counter() + group.shadow.timeoutSecs
         outcome = "run"
@@ -185,9 +204,9 @@ class ShadowRuns:
         ended = flight.ended or time.perf_counter()
         took = max(ended - (flight.admitted or ended), 0.0)
         engine = str(flight.decision.engine_id) if flight.decision is not None else ""
-        account = self._accounts[group]
+        account, really = self._accounts[group], self._worth(flight, engine, took)
         account.spend(extra, -1.0)
-        account.spend(self._worth(flight, engine, took))
+        account.spend(really)
 
     def _worth(self, flight: Flight, engine: str, seconds: float) -> tuple[float, float]:
         """Seconds, and money where the engine has a price."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
@@ -57,6 +57,7 @@ class SqlParts:
         refresh_seconds: how often.
         endpoints: names of endpoints by the path, or the port, they have of their own.
         desk: answers questions about the router.
+        shadows: how many shadow runs ended how.
         upkeep: done in the background while the port is open.
         close: lets go of what the upkeep holds.
     """
@@ -73,6 +74,7 @@ class SqlParts:
     refresh_seconds: float = 5.0
     endpoints: Mapping[str | int, str]
     desk: RouteDesk | None = None
+    shadows: Mapping[str, int] = field(default_factory=dict)
     upkeep: tuple[Job, ...] = ()
     close: Callable[[], None] = lambda: None
 
@@ -182,7 +184,7 @@ class SqlPort:
 
     def collector(self) -> Collector:
         """Its metrics."""
-        return _PortCollector(self, self._parts.recorder)
+        return _PortCollector(self, self._parts.recorder, self._parts.shadows)
 
     async def _listen(self, port: int, endpoint: str | None, tls: ssl.SSLContext | None) -> int:
         limits = HttpLimits(body_bytes=self._config.max_statement)
@@ -225,9 +227,10 @@ class SqlPort:
 
 
 class _PortCollector(Collector):
-    def __init__(self, port: SqlPort, recorder: SpoolRecorder) -> None:
+    def __init__(self, port: SqlPort, recorder: SpoolRecorder, shadows: Mapping[str, int]) -> None:
         self._port = port
         self._recorder = recorder
+        self._shadows = shadows
 
     def collect(self) -> Iterator[Metric]:
         """The families, in a fixed order."""
@@ -247,6 +250,14 @@ class _PortCollector(Collector):
         for (engine, phase), total in sorted(self._recorder.seconds.items()):
             seconds.add_metric([engine, phase], total)
         yield seconds
+        shadows = CounterMetricFamily(
+            "lakehouse_gateway_shadows",
+            "Shadow runs and what kept them from running; broken: a fault of the gateway.",
+            labels=["outcome"],
+        )
+        for outcome, count in sorted(self._shadows.items()):
+            shadows.add_metric([outcome], count)
+        yield shadows
         open_queries = self._port.front.open_queries
         for name, help_text, value in (
             ("open_queries", "Queries whose last page was not fetched.", open_queries),

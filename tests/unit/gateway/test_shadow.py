@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from lakehouse_core.domain.errors import EngineUnavailableError
 from lakehouse_core.domain.query import EngineId, QueryStatus
@@ -199,6 +200,41 @@ def test_an_engine_that_is_gone_disturbs_nobody() -> None:
     evidence = run_of(again)
     assert evidence is not None
     assert evidence.failed
+
+
+def unpriced(engine_id: str, seconds: Any, sizes: Any) -> Any:
+    """A price book that is broken."""
+    raise ZeroDivisionError(engine_id)
+
+
+def test_a_fault_of_a_shadow_never_touches_what_was_answered() -> None:
+    two = Two(price=unpriced, **ALWAYS)
+
+    async def ask() -> None:
+        await asyncio.wait_for(two.ask(), 5)
+
+    with capture_logs() as logs:
+        (answered,) = run(two, ask)
+    assert answered.status is QueryStatus.FINISHED
+    assert two.shadows.counts["broken"] == 1
+    assert [(one["log_level"], one["gateway_id"]) for one in logs] == [("error", DRAWN)]
+
+
+def test_a_fault_while_a_shadow_runs_is_told_and_its_place_given_back() -> None:
+    asked: list[str] = []
+
+    def unpriced_at_last(engine_id: str, seconds: Any, sizes: Any) -> Any:
+        asked.append(engine_id)
+        return unpriced(engine_id, seconds, sizes) if len(asked) > 2 else seconds
+
+    two = Two(price=unpriced_at_last, **ALWAYS)
+    with capture_logs() as logs:
+        answered, again = run(two, two.ask)
+    assert [answered.status, again.status] == [QueryStatus.FINISHED] * 2
+    assert dict(two.shadows.counts) == {"run": 1, "broken": 1}
+    assert [one["log_level"] for one in logs] == ["error"]
+    assert two.shadows._running["all"] == 0
+    assert two.router.running(EngineId("trino-2")) == 0
 
 
 def test_what_is_known_well_enough_is_not_run_again() -> None:

@@ -16,7 +16,7 @@ charge add up to it, to the last digit.
 
 Where the engine says what its queries used of a resource's compute they weigh that, not their time;
 those it says nothing of (very short ones, and what it tells hours later) weigh what the others used
-in the same time.
+in the same time. The charge is called `credits` then (`credited_sql`); what is told alone decides.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from string import Template
 
-from lakehouse_core.domain.cost import RESOURCE_TAGS
+from lakehouse_core.domain.cost import RESOURCE_TAGS, SPLIT_METHODS
 
 HOUR_US = 3_600_000_000
 TOP_QUERIES = 50
@@ -178,7 +178,7 @@ wanted AS (
       END AS quantity_parts,
     CAST(CAST(attributed AS DECIMAL(27, 9)) * CAST(1000000000 AS DECIMAL(10, 0)) AS BIGINT)
       AS attributed_parts,
-    CASE WHEN method IN ('seconds', 'cpu', 'bytes', 'query') THEN 1 ELSE 0 END AS is_split
+    CASE WHEN method IN ($split_methods) THEN 1 ELSE 0 END AS is_split
   FROM charges
 ), ranked AS (
   SELECT wanted.*, row_number() OVER (
@@ -189,6 +189,7 @@ wanted AS (
   FROM wanted JOIN hours ON wanted.hour_no = hours.hour_no
 ), lines AS (
   SELECT ranked.*, known.known_credits, known.known_us,
+    method IN ('seconds', 'credits') AS is_timed,
     is_split = 1 AND place = 1 AND (ranked.resource = '' OR least_resource <> '') AS counts
   FROM ranked LEFT JOIN known ON ranked.meter = 'compute' AND ranked.engine_id = known.engine_id
     AND ranked.hour_no = known.hour_no AND ranked.resource = known.resource
@@ -201,12 +202,12 @@ met AS (
     pieces.query_id,
     pieces.label_id, pieces.template_id, pieces.user_name, pieces.status, pieces.is_first,
     pieces.piece_us,
-    CASE lines.method WHEN 'seconds' THEN CASE
+    CASE WHEN lines.is_timed THEN CASE
         WHEN lines.known_us IS NULL THEN pieces.piece_us
         WHEN pieces.piece_credits IS NOT NULL THEN pieces.piece_credits
         ELSE CAST((CAST(pieces.piece_us AS $wide) * known_credits) $div known_us AS BIGINT) END
-      WHEN 'cpu' THEN pieces.piece_cpu_us
-      WHEN 'bytes' THEN CASE
+      WHEN lines.method = 'cpu' THEN pieces.piece_cpu_us
+      WHEN lines.method = 'bytes' THEN CASE
         WHEN pieces.piece_bytes = 0 OR (pieces.status = 'failed' AND lines.failed_is_free) THEN 0
         ELSE greatest(pieces.piece_bytes, lines.minimum_bytes) END
       ELSE 1 END AS weight
@@ -237,10 +238,11 @@ reached AS (
 ), judged AS (
   SELECT /*+ BROADCAST(lines) */ summed.*, lines.engine_id, lines.resource, lines.meter,
     lines.price_id, lines.currency,
-    lines.basis, lines.is_provisional, lines.method, lines.reason AS why, lines.counts,
+    lines.basis, lines.is_provisional, lines.method, lines.is_timed, lines.reason AS why,
+    lines.counts,
     lines.amount, lines.list_amount, lines.contracted_amount, lines.quantity_parts,
     lines.attributed_parts, lines.capacity,
-    CASE WHEN lines.method = 'seconds' THEN line_busy_us ELSE total END AS used
+    CASE WHEN lines.is_timed THEN line_busy_us ELSE total END AS used
   FROM summed JOIN lines ON summed.line_no = lines.line_no
 ), parted AS (
   SELECT *,
@@ -274,10 +276,10 @@ _SHARE = Template("""CASE
 _ALLOCATION = Template("""
 SELECT $time(hour_no * $hour) AS hour_at, engine_id, resource, meter, price_id,
   CASE WHEN query_id IS NOT NULL THEN 'query' WHEN method = 'resource' THEN 'resource'
-    WHEN method = 'seconds' THEN 'idle' ELSE 'unallocated' END AS kind,
+    WHEN is_timed THEN 'idle' ELSE 'unallocated' END AS kind,
   CASE WHEN query_id IS NOT NULL OR method = 'resource' THEN ''
     WHEN method = 'none' THEN coalesce(why, '')
-    WHEN method = 'seconds' THEN CASE WHEN total = 0 THEN '$no_query' ELSE '$between' END
+    WHEN is_timed THEN CASE WHEN total = 0 THEN '$no_query' ELSE '$between' END
     ELSE '$not_used' END AS reason,
   query_id, label_id, coalesce(template_id, '') AS template_id,
   coalesce(user_name, '') AS user_name, status, is_first AND counts AS is_counted,
@@ -346,6 +348,12 @@ def pieces_sql(dialect: Dialect, select: str) -> str:
     return f"WITH {_steps(dialect, [_SPANS, _PIECES])} {select}"
 
 
+def credited_sql(dialect: Dialect) -> str:
+    """The resources and hours of which the engine itself says what queries used."""
+    steps = _steps(dialect, [_SPANS, _PIECES, _CREDITED])
+    return f"WITH {steps} SELECT engine_id, resource, hour_no FROM known"  # noqa: S608 ours
+
+
 def hours_sql(dialect: Dialect) -> str:
     """The hours that queries executed in; `hours` is not looked at."""
     return f"WITH {_steps(dialect, [_SPANS])} {_HOURS.substitute(numbers=dialect.numbers)}"
@@ -385,6 +393,7 @@ def _fill(step: Template, dialect: Dialect) -> str:
     return step.substitute(
         shares,
         credit_parts=_CREDIT_PARTS,
+        split_methods=", ".join(f"'{name}'" for name in SPLIT_METHODS),
         hour=HOUR_US,
         div=dialect.div,
         wide=dialect.wide,

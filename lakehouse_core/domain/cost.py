@@ -22,8 +22,10 @@ Unit = Literal[
     "gb_month",
     "thousand_requests",
 ]
-# How a charge is split over the queries of its hour.
-Method = Literal["seconds", "cpu", "bytes", "query", "resource", "none"]
+# How a charge is split over the queries of its hour; `credits` is `seconds` where the engine itself
+# says what its queries used.
+Method = Literal["seconds", "credits", "cpu", "bytes", "query", "resource", "none"]
+SPLIT_METHODS = ("seconds", "credits", "cpu", "bytes", "query")
 # What a figure rests on: an invoice, the engine's own meter, or what we measured.
 Basis = Literal["billed", "list", "modelled", "unpriced", "pending"]
 Kind = Literal["query", "resource", "idle", "unallocated"]

@@ -19,7 +19,7 @@ from lakehouse_core.domain.attribution import (
     labels_sql,
 )
 from lakehouse_core.finops.metering import close_hours, hour_at, meter_hours
-from lakehouse_core.finops.metering_sql import EVENTS, HOURS
+from lakehouse_core.finops.metering_sql import ATTRIBUTIONS, EVENTS, HOURS
 from lakehouse_core.store.replace import replace_rows
 from lakehouse_core.store.schema import schema_of
 
@@ -32,17 +32,12 @@ if TYPE_CHECKING:
     from lakehouse_core.store.port import TelemetryStore
 
 HOURS_AT_ONCE = 24
-LONGEST_DAYS = 8  # Snowflake ends a statement after seven days at the latest
 PROBES_HOLD = 6  # so many intervals a probe speaks for when no other follows
 
 _ALLOCATION = f"""
 WITH {HOURS}, {EVENTS}, charges AS (
   SELECT charge.* FROM charge JOIN hours ON epoch_us(charge.hour_at) // {HOUR_US} = hours.hour_no
-), attributions AS (
-  SELECT engine_id, query_id, credits FROM query_attribution
-  WHERE started_at < (SELECT until FROM bounds)
-    AND started_at >= (SELECT since FROM bounds) - INTERVAL {LONGEST_DAYS} DAYS
-), allocation AS ({allocation_sql(DUCKDB)})
+), {ATTRIBUTIONS}, allocation AS ({allocation_sql(DUCKDB)})
 """  # noqa: S608 constants of ours
 COST_HOUR_SQL = f"{_ALLOCATION} {cost_hour_sql('allocation')}"
 # Of an hour whose queries are gone: the split it has, and what bills say of it, which is nobody's.

@@ -39,7 +39,8 @@ _STORED_SQL = "SELECT * FROM bill_line WHERE superseded_by IS NULL"
 _RESOURCES_SQL = """
 SELECT DISTINCT engine_id, resource FROM (
   SELECT engine_id, resource FROM metering
-  UNION ALL SELECT engine_id, resource FROM charge WHERE method IN ('seconds', 'cpu', 'bytes')
+  UNION ALL SELECT engine_id, resource FROM charge
+    WHERE method IN ('seconds', 'credits', 'cpu', 'bytes')
 ) WHERE resource <> ''
 """
 _METERED_SQL = f"""

@@ -23,6 +23,7 @@ from lakehouse_core.domain.cost import (
     CREDITS_PER_HOUR,
     GB,
     HOURS_PER_MONTH,
+    SPLIT_METHODS,
     STORAGE,
     Basis,
     Charge,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from lakehouse_core.store.port import TelemetryStore
 
 HOUR, MICROSECOND = timedelta(hours=1), timedelta(microseconds=1)
-SPLIT_METHODS = frozenset({"seconds", "cpu", "bytes", "query"})
 BILL = "bill:"  # how the price of a charge begins that comes from a bill
 NO_LONGER = "no longer metered like this"
 BILLED = "a bill takes its place"
@@ -76,6 +76,10 @@ def meter_hours(
         for charge in engine_charges(book, engine_id, hour, fact, now)
     ]
     fresh += _storage(store, book, hours, facts, now)
+    for one in bills:
+        named = _divided(one, facts[one.engine_id, _number(one.hour_at)])
+        if named.method != one.method:
+            fresh.append(replace(named, computed_at=now))
     kept = {_key(one) for one in fresh}
     gone = [
         _gone(one, now)
@@ -116,6 +120,7 @@ def engine_charges(
     for unit in priced:
         for line in LINES[unit](fact):
             charges += _priced(engine_id, start, line, unit, stretches, now)
+    charges = [_divided(one, fact) for one in charges]
     mine = [one for one in charges if not fact.is_billed(one.meter, one.resource)]
     told = [_replaced(one) for one in charges if fact.is_billed(one.meter, one.resource)]
     return mine + told + _unpriced(book, engine_id, start, fact, mine, now)
@@ -177,7 +182,7 @@ def _unpriced(
 ) -> list[Charge]:
     """Charges of 0 for queries that no other charge is split over."""
     covered = fact.covered | {
-        one.resource for one in charges if one.method in ("seconds", "cpu", "bytes")
+        one.resource for one in charges if one.method in SPLIT_METHODS and one.method != "query"
     }
     missing = [] if "" in covered else [name for name in fact.runs if name not in covered]
     has_price = bool(book.compute(engine_id, start))
@@ -227,6 +232,8 @@ def _read_facts(
         facts[row["engine_id"], row["hour_no"]].up_us = row["up_us"]
     for row in store.read(sql.METERED_SQL, hours=wanted).to_pylist():
         facts[row["engine_id"], row["hour_no"]].metered.append(row)
+    for row in store.read(sql.CREDITED_SQL, hours=wanted).to_pylist():
+        facts[row["engine_id"], row["hour_no"]].credited.add(row["resource"])
     for row in _sized(store, book, wanted):
         known = [CREDITS_PER_HOUR[size] for size in row["sizes"] if size in CREDITS_PER_HOUR]
         if known:
@@ -301,6 +308,13 @@ def _storage(
         is_billed = fact.is_billed(charge.meter, charge.resource)
         charges.append(_replaced(charge) if is_billed else charge)
     return charges
+
+
+def _divided(charge: Charge, fact: Facts) -> Charge:
+    """A charge, called by what divides it: time, or the credits its engine tells of queries."""
+    if charge.meter != "compute" or charge.method not in ("seconds", "credits"):
+        return charge
+    return replace(charge, method="credits" if charge.resource in fact.credited else "seconds")
 
 
 def _is_use(charge: Charge) -> bool:

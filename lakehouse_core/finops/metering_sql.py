@@ -5,7 +5,7 @@ Every statement takes `$hours`, numbers of hours since 1970.
 
 from __future__ import annotations
 
-from lakehouse_core.domain.attribution import DUCKDB, HOUR_US, hours_sql, pieces_sql
+from lakehouse_core.domain.attribution import DUCKDB, HOUR_US, credited_sql, hours_sql, pieces_sql
 from lakehouse_core.domain.cost import SIZE_TAG
 
 # What attribution looks at of a query. Simulated queries cost nobody anything.
@@ -15,15 +15,34 @@ EVENT_COLUMNS = """engine_id, query_id, status, submitted_at, started_at, ended_
 
 HOURS = "hours AS (SELECT unnest($hours::BIGINT[]) AS hour_no)"
 # Queries that may have executed in these hours: submitted before the end, ended after the start.
-EVENTS = f"""
+_BOUNDS = f"""
 bounds AS (
   SELECT make_timestamptz(min(hour_no) * {HOUR_US}) AS since,
     make_timestamptz((max(hour_no) + 1) * {HOUR_US}) AS until FROM hours
-), events AS (
-  SELECT {EVENT_COLUMNS} FROM query_event
+)"""  # noqa: S608 constants of ours
+_EVENTS = f"""
+events AS (
+  SELECT {EVENT_COLUMNS} FROM query_event {{only}}
   WHERE origin = 'real' AND submitted_at < (SELECT until FROM bounds)
     AND coalesce(ended_at, collected_at) >= (SELECT since FROM bounds)
 )"""  # noqa: S608 constants of ours
+EVENTS = f"{_BOUNDS}, {_EVENTS.format(only='')}"
+LONGEST_DAYS = 8  # Snowflake ends a statement after seven days at the latest
+# What an engine itself charges these queries with; `bounds` comes with the events.
+ATTRIBUTIONS = f"""
+attributions AS (
+  SELECT engine_id, query_id, credits FROM query_attribution
+  WHERE started_at < (SELECT until FROM bounds)
+    AND started_at >= (SELECT since FROM bounds) - INTERVAL {LONGEST_DAYS} DAYS
+)"""  # noqa: S608 constants of ours
+
+# Resources and hours that are divided by what the engine itself charges their queries with.
+CREDITED_SQL = f"""
+WITH {HOURS}, {_BOUNDS}, {ATTRIBUTIONS},
+{_EVENTS.format(only="SEMI JOIN attributions USING (engine_id, query_id)")},
+credited_hours AS ({credited_sql(DUCKDB)})
+SELECT engine_id, resource, hour_no FROM credited_hours ORDER BY ALL
+"""  # noqa: S608 constants of ours
 
 # Bytes as they are billed: with the engine's minimum, failed queries left out where they are free.
 USE_SQL = f"""

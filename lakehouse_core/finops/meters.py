@@ -43,6 +43,7 @@ class Facts:
         up_us: how long it was up.
         metered: what the engine itself metered.
         sized: resource → how long it executed, and the credits of an hour at its size.
+        credited: resources of which the engine says what each query used.
         slots: Flink job → microseconds of all its slots.
         billed: meters and resources that an imported bill is about; '' for all resources.
         covered: resources whose queries a bill's charges are split over; '' for all.
@@ -54,6 +55,7 @@ class Facts:
     up_us: int = 0
     metered: list[dict[str, Any]] = field(default_factory=list)
     sized: dict[str, tuple[int, int]] = field(default_factory=dict)
+    credited: set[str] = field(default_factory=set)
     slots: dict[str, int] = field(default_factory=dict)
     billed: set[tuple[str, str]] = field(default_factory=set)
     covered: set[str] = field(default_factory=set)

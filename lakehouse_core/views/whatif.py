@@ -50,7 +50,7 @@ GROUP BY ALL ORDER BY ALL
 """
 BY_TIME_SQL = """
 SELECT DISTINCT engine_id FROM charge
-WHERE method IN ('seconds', 'cpu')
+WHERE method IN ('seconds', 'credits', 'cpu')
   AND hour_at >= $start::TIMESTAMPTZ AND hour_at < $end::TIMESTAMPTZ
 """
 # Gaps between runs, in pieces of at most an hour; `off` lies behind the minutes of patience.
@@ -98,7 +98,7 @@ FROM idle_cost LEFT JOIN idle_time USING (hour_at) GROUP BY currency ORDER BY 2 
 HOUR_COST_SQL = """
 SELECT sum(cost) / count(DISTINCT hour_at) AS cost FROM charge
 WHERE engine_id = $engine::VARCHAR AND currency = $currency::VARCHAR
-  AND method IN ('seconds', 'cpu')
+  AND method IN ('seconds', 'credits', 'cpu')
   AND hour_at >= $start::TIMESTAMPTZ AND hour_at < $end::TIMESTAMPTZ
 """
 REALISED_SQL = """

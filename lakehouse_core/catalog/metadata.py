@@ -47,6 +47,7 @@ class TableMetadata:
     partition_names: Mapping[int, tuple[str, ...]]  # by partition spec id
     partition_transforms: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  # as above
     partition_sources: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # field ids
+    partition_spec_id: int = 0  # what new files are partitioned by
     sort_order: SortOrder | None
     properties: Mapping[str, str]
     table_location: str = ""
@@ -104,6 +105,7 @@ def _parse(raw: dict[str, Any], location: str, size_bytes: int) -> TableMetadata
         partition_names=_of_specs(raw, "name"),
         partition_transforms=_of_specs(raw, "transform"),
         partition_sources=_sources(raw),
+        partition_spec_id=int(raw.get("default-spec-id") or 0),
         sort_order=sort_order(raw, fields),
         properties=raw.get("properties") or {},
         table_location=str(raw["location"]),

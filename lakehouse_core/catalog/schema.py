@@ -20,6 +20,17 @@ class Field:
     name: str  # dotted below the top level: `address.city`
     type: str  # Iceberg's own spelling: `long`, `decimal(9, 2)`, `struct<city: string>`
     is_column: bool  # False below the top level
+    is_required: bool = False
+    doc: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One key of a sort order."""
+
+    source_id: int
+    transform: str
+    order: str  # `ASC NULLS FIRST`
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +40,21 @@ class SortOrder:
     order_id: int
     text: str  # `region ASC NULLS FIRST, day(ts) DESC NULLS LAST`
     leading: Field | None  # the first sort column, when its bounds follow the order
+    keys: tuple[SortKey, ...] = ()
 
 
 def flatten(schema: dict[str, Any], prefix: str = "") -> Iterator[Field]:
     """All fields of a struct, parents before children; lists and maps are not entered."""
     for raw in schema["fields"]:
         name = f"{prefix}{raw['name']}"
-        yield Field(int(raw["id"]), name, type_text(raw["type"]), is_column=not prefix)
+        yield Field(
+            int(raw["id"]),
+            name,
+            type_text(raw["type"]),
+            is_column=not prefix,
+            is_required=bool(raw.get("required")),
+            doc=raw.get("doc"),
+        )
         if isinstance(raw["type"], dict) and raw["type"].get("type") == "struct":
             yield from flatten(raw["type"], f"{name}.")
 
@@ -56,16 +75,17 @@ def sort_order(raw: dict[str, Any], fields: Sequence[Field]) -> SortOrder | None
     """The table's default sort order, None when it has none."""
     order_id = int(raw.get("default-sort-order-id") or 0)
     orders = {int(one["order-id"]): one["fields"] for one in raw.get("sort-orders") or ()}
-    keys = orders.get(order_id)
+    keys = tuple(_key(one) for one in orders.get(order_id) or ())
     if not keys:
         return None
     by_id = {field.field_id: field for field in fields}
     leading = keys[0]
-    is_ordered = not str(leading["transform"]).startswith(_UNORDERED)
+    is_ordered = not leading.transform.startswith(_UNORDERED)
     return SortOrder(
         order_id,
         ", ".join(_key_text(key, by_id) for key in keys),
-        by_id.get(source_id(leading)) if is_ordered else None,
+        by_id.get(leading.source_id) if is_ordered else None,
+        keys,
     )
 
 
@@ -75,11 +95,13 @@ def source_id(key: dict[str, Any]) -> int:
     return int(source)
 
 
-def _key_text(key: dict[str, Any], by_id: dict[int, Field]) -> str:
-    source = source_id(key)
-    field = by_id.get(source)
-    name = field.name if field else f"#{source}"  # the column was dropped
-    transform = str(key["transform"])
-    term = name if transform == "identity" else f"{transform}({name})"
-    order = f"{key['direction']} {key['null-order']}".upper().replace("-", " ")
-    return f"{term} {order}"
+def _key(raw: dict[str, Any]) -> SortKey:
+    order = f"{raw['direction']} {raw['null-order']}".upper().replace("-", " ")
+    return SortKey(source_id(raw), str(raw["transform"]), order)
+
+
+def _key_text(key: SortKey, by_id: dict[int, Field]) -> str:
+    field = by_id.get(key.source_id)
+    name = field.name if field else f"#{key.source_id}"  # the column was dropped
+    term = name if key.transform == "identity" else f"{key.transform}({name})"
+    return f"{term} {key.order}"

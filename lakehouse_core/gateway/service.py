@@ -100,6 +100,11 @@ class QueryService:
         """What who asks may know of, for questions about names that no engine answers."""
         return self._routing.sight(request)
 
+    def is_spoken(self, request: Request) -> bool:
+        """Whether an engine of the statement's own dialect would take it; nothing is recorded."""
+        decision = self._routing.decide(request)
+        return decision.denial is None and decision.target_dialect == request.dialect
+
     def decide(self, request: Request) -> Flight:
         """Decide where a statement goes; the first half of `submit`.
 

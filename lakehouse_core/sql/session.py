@@ -29,6 +29,7 @@ _VERBS = (
     "PREPARE", "EXECUTE", "DEALLOCATE", "DESC", "SHOW", "SET", "RESET", "USE", "START", "COMMIT",
     "ROLLBACK",
 )  # fmt: skip
+_SHOWN = ("catalogs", "schemas", "tables", "columns", "session", "functions")
 _COMMENTS = ("--", "/*")
 _PREFIX = "SELECT "  # behind it no word is taken for a command
 _DEEPER = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE})
@@ -92,7 +93,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """Tell names: `what` is catalogs, schemas, tables, columns, session or functions."""
+    """Tell names: `what` is one of `_SHOWN`, or `create table`."""
 
     what: str
     names: tuple[str, ...] = ()
@@ -303,7 +304,9 @@ def _use(words: _Words) -> SessionStatement:
 
 def _show(words: _Words) -> SessionStatement | None:
     what = words.next_word().lower()
-    if what not in ("catalogs", "schemas", "tables", "columns", "session", "functions"):
+    if what == "create" and words.take("TABLE"):
+        return Show("create table", words.names())
+    if what not in _SHOWN:
         return None
     names = words.names() if words.take("FROM", "IN") else ()
     like = words.text() if words.take("LIKE") else None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from lakehouse_core.domain.table import join_name, split_name
 
 if TYPE_CHECKING:
@@ -42,3 +44,13 @@ def lake_table(name: str, databases: Mapping[str, str]) -> str:
 def lake_column(name: str) -> str:
     """The same for a column, or one part of a name."""
     return name.lower() if name == name.upper() else name
+
+
+def name_in(dialect: str, name: str) -> str:
+    """One name as a statement has it: quoted where it must be."""
+    return exp.to_identifier(name).sql(dialect=dialect)
+
+
+def text_in(dialect: str, text: str) -> str:
+    """A text as a literal."""
+    return exp.Literal.string(text).sql(dialect=dialect)

@@ -236,16 +236,23 @@ class TrinoFrontEnd:
             sql = self._text_of(exchange)
             session = read_session(exchange.headers, identity)
             sql, statement = _expanded(sql, session)
-            if isinstance(statement, Show) and not self._metadata.knows(statement, session):
+            request = _request(sql, session, exchange, gateway_id)
+            if isinstance(statement, Show) and not self._tells(statement, session, request):
                 statement = None  # about something that only an engine knows
             if statement is not None or self._metadata.concerns(sql, session):
                 self._spawn(exchange, self._answer_self(exchange, session, sql, statement))
                 return
-            flight = self._service.decide(_request(sql, session, exchange, gateway_id))
+            flight = self._service.decide(request)
         except LakehouseError as error:
             self._answers.fail(exchange, gateway_id, error)
             return
         self._go(exchange, flight, session.is_parametric)
+
+    def _tells(self, show: Show, session: ClientSession, request: Request) -> bool:
+        """Whether we answer a SHOW ourselves: a Trino knows more properties than were set."""
+        if show.what == "session" and self._service.is_spoken(request):
+            return False
+        return self._metadata.knows(show, session)
 
     def _text_of(self, exchange: Exchange) -> str:
         limit = self._settings.max_statement

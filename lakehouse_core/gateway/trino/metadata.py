@@ -18,6 +18,7 @@ from lakehouse_core.catalog.metadata import read_metadata
 from lakehouse_core.domain.errors import CatalogError, QueryFailedError
 from lakehouse_core.gateway.names import full_name, visible_schemas
 from lakehouse_core.gateway.questions import SECONDS, SETTINGS, Questions
+from lakehouse_core.gateway.trino.definition import definition
 from lakehouse_core.gateway.trino.iceberg_types import jdbc_type, trino_type
 from lakehouse_core.sql.metadata import mentions_metadata, parse_metadata
 
@@ -49,6 +50,12 @@ _SHOW = {
         WHERE "catalog" = $catalog AND "schema" = $schema AND "table" = $table
         ORDER BY position""",
 }
+_SESSION = """
+    SELECT "name" AS "Name", "value" AS "Value", '' AS "Default", 'varchar' AS "Type",
+      'Set by the client; for engines that speak the protocol of Trino' AS "Description"
+    FROM (SELECT unnest($names::VARCHAR[]) AS "name", unnest($values::VARCHAR[]) AS "value")
+    WHERE "name" LIKE coalesce($like, '%') ESCAPE '\\' ORDER BY 1"""
+_ONE_TABLE = ("columns", "create table")
 _COLUMNS = pa.schema(
     [
         ("catalog", pa.string()),
@@ -75,9 +82,9 @@ class Metadata:
         return mentions_metadata(sql) and self._parsed(sql, session) is not None
 
     def knows(self, show: Show, session: ClientSession) -> bool:
-        """Whether a SHOW is about a catalog of the lake."""
+        """Whether a SHOW is about a catalog of the lake, or the session."""
         if show.what in ("catalogs", "session", "functions"):
-            return show.what == "catalogs"
+            return show.what != "functions"
         catalog, _, _ = _place(show, session)
         return catalog in self._catalogs
 
@@ -98,19 +105,52 @@ class Metadata:
         Raises:
             QueryFailedError: there is no such schema or table.
         """
+        if show.what == "session":
+            return await self._session(show, session)
         catalog, schema, table = _place(show, session)
-        if schema is None and show.what in ("tables", "columns"):
+        if schema is None and show.what not in ("schemas", "catalogs"):
             raise QueryFailedError("Schema must be specified when session schema is not set",
                                    code="MISSING_SCHEMA_NAME")  # fmt: skip
+        if show.what == "create table":
+            name = str(catalog), str(schema), str(table)
+            return await self._questions.ask(lambda asked: self._created(name, sight))
         given = {"like": show.like, "catalog": catalog, "schema": schema, "table": table}
         sql = _SHOW[show.what]
         params = {name: value for name, value in given.items() if f"${name}" in sql}
         rows = await self._questions.ask(lambda asked: self._run(asked, sql, params, sight))
         if show.what == "columns" and rows.num_rows == 0:
-            raise QueryFailedError(
-                f"Table '{catalog}.{schema}.{table}' does not exist", code="TABLE_NOT_FOUND"
-            )
+            raise _no_table(f"{catalog}.{schema}.{table}")
         return rows
+
+    async def _session(self, show: Show, session: ClientSession) -> pa.Table:
+        set_by_client = session.properties
+        params = {
+            "names": list(set_by_client),
+            "values": list(set_by_client.values()),
+            "like": show.like,
+        }
+
+        def run(asked: Asked) -> pa.Table:
+            with duck.connect(config=SETTINGS) as database:
+                return _read(asked, database, _SESSION, params)
+
+        return await self._questions.ask(run)
+
+    def _created(self, name: tuple[str, str, str], sight: Sight) -> pa.Table:
+        """The statement that would create a table, as far as it may be known."""
+        catalog, schema, table = name
+        try:
+            for one, location in self._catalogs[catalog].tables().items():
+                if (".".join(one.namespace), one.name) != (schema, table):
+                    continue
+                found = read_metadata(location)
+                columns = tuple(field.name for field in found.fields if field.is_column)
+                shown = sight.visible(full_name(one), columns)
+                if shown is not None:
+                    return pa.table({"Create Table": [definition(name, found, shown)]})
+        except CatalogError as error:
+            raise QueryFailedError(str(error), code="EXTERNAL") from error
+        raise _no_table(".".join(name))
 
     def _parsed(self, sql: str, session: ClientSession) -> str | None:
         return parse_metadata(sql, "trino", session.catalog)
@@ -127,11 +167,7 @@ class Metadata:
                 database.unregister(f"{name}_given")
             database.execute(_VIEWS)
             database.execute("SET enable_external_access = false; SET lock_configuration = true")
-            try:
-                return asked.read(database, sql, params)
-            except duckdb.Error as error:
-                message = str(error).partition("\nLINE ")[0]
-                raise QueryFailedError(message, code=type(error).__name__) from error
+            return _read(asked, database, sql, params)
 
     def _facts(self, sight: Sight) -> dict[str, pa.Table]:
         names, columns, schemas = list(self._catalogs), [_COLUMNS.empty_table()], []
@@ -171,6 +207,20 @@ class Metadata:
         return found
 
 
+def _read(
+    asked: Asked, database: duckdb.DuckDBPyConnection, sql: str, params: Mapping[str, object]
+) -> pa.Table:
+    try:
+        return asked.read(database, sql, params)
+    except duckdb.Error as error:
+        message = str(error).partition("\nLINE ")[0]
+        raise QueryFailedError(message, code=type(error).__name__) from error
+
+
+def _no_table(name: str) -> QueryFailedError:
+    return QueryFailedError(f"Table '{name}' does not exist", code="TABLE_NOT_FOUND")
+
+
 def _columns_of(catalog: str, schema: str, table: str, location: str) -> pa.Table:
     fields = [field for field in read_metadata(location).fields if field.is_column]
     types = [trino_type(field.type) for field in fields]
@@ -192,7 +242,7 @@ def _columns_of(catalog: str, schema: str, table: str, location: str) -> pa.Tabl
 def _place(show: Show, session: ClientSession) -> tuple[str | None, str | None, str | None]:
     """Catalog, schema and table a SHOW is about."""
     names = list(show.names)
-    table = names.pop() if show.what == "columns" and names else None
+    table = names.pop() if show.what in _ONE_TABLE and names else None
     if show.what == "schemas":
         return (names[0] if names else session.catalog), None, None
     schema = names.pop() if names else session.schema

@@ -126,6 +126,16 @@ def test_names_are_told_whichever_engine_serves(gateway: Gateway) -> None:
         gateway.rows("DESCRIBE tpch.no_such_table")
 
 
+def test_the_session_and_definitions_are_told_whichever_engine_serves(gateway: Gateway) -> None:
+    connection = gateway.connect(session_properties={"query_max_run_time": "5m"})
+    rows = connection.cursor().execute("SHOW SESSION").fetchall()
+    assert [row[:2] for row in rows] == [["query_max_run_time", "5m"]]
+    ((told,),) = gateway.rows("SHOW CREATE TABLE nation")
+    assert told.startswith("CREATE TABLE lake.tpch.nation (\n   n_nationkey integer")
+    with pytest.raises(TrinoUserError, match="does not exist"):
+        gateway.rows("SHOW CREATE TABLE no_such_table")
+
+
 def test_every_query_is_recorded_once(gateway: Gateway) -> None:
     mark = f"mark{datetime.now(UTC).timestamp():.6f}"
     gateway.rows(f"SELECT count(*) AS c FROM nation WHERE n_comment <> '{mark}'")  # noqa: S608

@@ -128,6 +128,39 @@ async def test_the_jdbc_driver_is_told_the_types(lake: Names) -> None:
 
 
 @on_loop
+async def test_how_a_table_is_created_tells_no_more(lake: Names) -> None:
+    names = Metadata({"lake": lake})  # type: ignore[dict-item] # what is used of it
+    shown = Show("create table", ("people",))
+    for user, columns in (("ana", ["id"]), ("eve", ["id", "salary"])):
+        (told,) = (await names.show(shown, SESSION, sight_of(user))).to_pylist()
+        lines = told["Create Table"].splitlines()
+        assert lines[0] == "CREATE TABLE lake.hr.people ("
+        assert [one.split()[0] for one in lines[1 : lines.index(")")]] == columns
+    for hidden in ("lake.hr.reviews", "lake.hr.nowhere", "lake.secret.plans"):
+        asked = Show("create table", tuple(hidden.split(".")))
+        with pytest.raises(QueryFailedError, match=f"'{hidden}' does not exist"):
+            await names.show(asked, SESSION, sight_of("ana"))
+
+
+@on_loop
+async def test_the_session_is_what_the_client_has_set() -> None:
+    names, columns = Metadata({}), ["Name", "Value", "Default", "Type", "Description"]
+    session = read_session(
+        {"x-trino-session": "query_max_run_time=5m,lake.x=a%2Cb"}, Identity("ana")
+    )
+    rows = await names.show(Show("session"), session, sight_of("ana"))
+    assert rows.column_names == columns
+    assert [(one["Name"], one["Value"]) for one in rows.to_pylist()] == [
+        ("lake.x", "a,b"),
+        ("query_max_run_time", "5m"),
+    ]
+    some = await names.show(Show("session", (), "query%"), session, sight_of("ana"))
+    assert some.column("Name").to_pylist() == ["query_max_run_time"]
+    none = await names.show(Show("session"), SESSION, sight_of("ana"))
+    assert (none.num_rows, none.column_names) == (0, columns)
+
+
+@on_loop
 async def test_show_and_describe_tell_no_more(lake: Names) -> None:
     names = Metadata({"lake": lake})  # type: ignore[dict-item] # what is used of it
     shown = parse_session("SHOW TABLES FROM lake.hr", "trino")

@@ -39,7 +39,9 @@ from lakehouse_core.sql.session import (
         ("COMMIT", Transaction("COMMIT")),
         ("SELECT 1", None),
         ("DESCRIBE SELECT 1", None),
-        ("SHOW CREATE TABLE t", None),
+        ('SHOW CREATE TABLE demo."T"', Show("create table", ("demo", "T"))),
+        ("SHOW CREATE VIEW t", None),
+        ("SHOW SESSION LIKE 'query%'", Show("session", (), "query%")),
         ("SET ROLE admin", None),
     ],
 )

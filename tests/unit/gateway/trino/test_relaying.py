@@ -52,6 +52,13 @@ async def test_a_page_is_asked_for_as_the_client_wrote_it() -> None:
         )
 
 
+@on_loop
+async def test_a_trino_is_asked_for_its_session() -> None:
+    async with site() as here:
+        await here.run("SHOW SESSION")
+        assert here.trinos["trino"].statements == ["SHOW SESSION"]
+
+
 @pytest.mark.parametrize("name", ["ana\r\nX-Trino-User: root", "ana\nb", "ana\0", "a\x7f"])
 def test_a_name_with_a_line_break_is_not_passed_on(name: str) -> None:
     with pytest.raises(QueryFailedError, match="not passed on"):

@@ -39,6 +39,7 @@ from lakehouse_core.domain.errors import (
 )
 from lakehouse_core.domain.table import TableName
 from lakehouse_core.engines.base import Cost, Result, RowStream, gather
+from lakehouse_core.engines.duckdb.functions import parse_listing
 from lakehouse_core.engines.duckdb.instance import Instance, InstanceSettings
 from lakehouse_core.engines.duckdb.journal import Journal
 from lakehouse_core.engines.duckdb.pool import Pool, Ticket
@@ -149,7 +150,9 @@ class DuckDBAdapter:
                 f"The statement has half a character at position {error.start + 1}",
                 code="INVALID_TEXT",
             ) from error
-        scan = parse_scan(statement.sql, dialect=DIALECT, catalog=self._catalog.name)
+        scan = parse_listing(statement.sql) or parse_scan(
+            statement.sql, dialect=DIALECT, catalog=self._catalog.name
+        )
         names = {record.query_id} | ({statement.gateway_id} if statement.gateway_id else set())
         ticket = Ticket(frozenset(names))
         with self._pool.slot(ticket) as slot:

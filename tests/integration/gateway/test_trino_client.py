@@ -136,6 +136,19 @@ def test_the_session_and_definitions_are_told_whichever_engine_serves(gateway: G
         gateway.rows("SHOW CREATE TABLE no_such_table")
 
 
+def test_the_engine_is_asked_for_its_functions(gateway: Gateway) -> None:
+    cursor = gateway.connect().cursor()
+    rows = cursor.execute("SHOW FUNCTIONS LIKE 'regexp%'").fetchall()
+    assert [column.name for column in cursor.description] == [
+        "Function", "Return Type", "Argument Types", "Function Type", "Deterministic",
+        "Description",
+    ]  # fmt: skip
+    found = [row for row in rows if row[0] == "regexp_matches"]
+    assert found[0][:5] == ["regexp_matches", "BOOLEAN", "VARCHAR, VARCHAR", "scalar", True]
+    assert all(row[0].startswith("regexp") for row in rows)
+    assert len(gateway.rows("SHOW FUNCTIONS")) > 500
+
+
 def test_every_query_is_recorded_once(gateway: Gateway) -> None:
     mark = f"mark{datetime.now(UTC).timestamp():.6f}"
     gateway.rows(f"SELECT count(*) AS c FROM nation WHERE n_comment <> '{mark}'")  # noqa: S608

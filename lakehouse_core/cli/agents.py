@@ -84,15 +84,12 @@ def agents_run(  # noqa: PLR0913, PLR0917 one option each
     from lakehouse_core.views.requests import ask_for_run, follow  # noqa: PLC0415 as above
 
     out, file = after_group(ctx, json, quiet, config)
-    store = open_store(load(file).config)
-    try:
+    with open_store(load(file).config) as store:
         asked = ask_for_run(store, name)
         if wait:
             out.say(f"Asked for {name}; waiting for its run")
             deadline = time.monotonic() + timeout
             asked = follow(store, asked, wait=lambda: _pause(deadline))
-    finally:
-        store.close()
     if out.is_json:
         out.record(asked)
     else:
@@ -111,11 +108,8 @@ def _list(out: Output, config: Path | None) -> None:
     from lakehouse_core.views.freshness import jobs  # noqa: PLC0415 as above
 
     settings = load(config).config
-    store = open_store(settings)
-    try:
+    with open_store(settings) as store:
         found = list_agents(store, jobs(settings), Filters(), utc_now)
-    finally:
-        store.close()
     rows = [_agent(view) for view in found.agents]
     out.rows(rows, columns=_COLUMNS, one_line=("last_error",), title="Agents")
 

@@ -40,11 +40,8 @@ def audit_verify(
 
     out, file = after_group(ctx, json, quiet, config)
     settings = load(file).config
-    store = open_store(settings)
-    try:
+    with open_store(settings) as store:
         verdict = verify_audit(store, settings.store.path)
-    finally:
-        store.close()
     _tell(out, verdict)
 
 

@@ -9,13 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from lakehouse_core.cli.options import EngineOption, WindowOption
 from lakehouse_core.cli.output import ConfigFile, ExitCode, JsonFlag, Output, QuietFlag, load
 from lakehouse_core.cli.spend import register
-from lakehouse_core.cli.views import (
-    EngineOption,
-    WindowOption,
-    reading_store,
-)
+from lakehouse_core.cli.views import reading_store
 from lakehouse_core.domain.clock import utc_now
 
 app = typer.Typer(no_args_is_help=True, help="What engines cost, and whether it adds up.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakehouse_core.bootstrap import open_store
+from lakehouse_core.cli.options import EngineOption, WindowOption
 from lakehouse_core.cli.output import (
     ConfigFile,
     ExitCode,
@@ -18,12 +19,7 @@ from lakehouse_core.cli.output import (
     after_group,
     load,
 )
-from lakehouse_core.cli.views import (
-    EngineOption,
-    WindowOption,
-    check_known_engine,
-    reading_store,
-)
+from lakehouse_core.cli.views import check_known_engine, reading_store
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.engine import ConfiguredState
 from lakehouse_core.views.filters import Filters
@@ -92,12 +88,9 @@ def engines_set(  # noqa: PLR0913, PLR0917 one option each
     from lakehouse_core.views.switches import set_engine  # noqa: PLC0415 keeps --help fast
 
     out, file = after_group(ctx, json, quiet, config)
-    store = open_store(load(file).config)
-    try:
+    with open_store(load(file).config) as store:
         who = actor or getpass.getuser()
         answer = set_engine(store, engine, state, actor=who, reason=reason)
-    finally:
-        store.close()
     if out.is_json:
         out.record(answer)
     else:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lakehouse_core.cli.options import ByOption, EngineOption, WindowOption, dimensions
 from lakehouse_core.cli.output import ConfigFile, ExitCode, JsonFlag, Output, QuietFlag
-from lakehouse_core.cli.spend import ByOption, reading_costs
-from lakehouse_core.cli.views import EngineOption, WindowOption
+from lakehouse_core.cli.spend import reading_costs
 from lakehouse_core.domain.clock import utc_now
 
 if TYPE_CHECKING:
@@ -105,10 +105,9 @@ def csv(  # noqa: PLR0913, PLR0917 one option per filter
     from lakehouse_core.views.downloads import report_csv  # noqa: PLC0415 as above
 
     told = Output(json=json, quiet=quiet)
-    dimensions = tuple(name.strip() for name in by.split(",") if name.strip())
     with reading_costs(config, engine) as (_, store, rules):
         filters = CostFilters(window=window, engine=engine)
-        found = cost_report(store, filters, rules, utc_now, by=dimensions, limit=MOST_ROWS)
+        found = cost_report(store, filters, rules, utc_now, by=dimensions(by), limit=MOST_ROWS)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(report_csv(found), encoding="utf-8")
     total = {"cost": found.total.cost, "currency": found.currency}

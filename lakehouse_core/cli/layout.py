@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakehouse_core.cli.options import TableArgument
 from lakehouse_core.cli.output import (
     ConfigFile,
     JsonFlag,
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from lakehouse_core.layout.advise import Advice
 
-Table = Annotated[str, typer.Argument(help="A table, e.g. lake.demo.events.")]
 _ROWS = ("engine_id", "runs", "bytes_now", "bytes_then", "files_now", "files_then", "template")
 _CANDIDATES = ("layout", "read_share", "cost", "survives_appends", "why")
 
@@ -38,7 +38,7 @@ def layout_group(
 @app.command("advise")
 def layout_advise(
     ctx: typer.Context,
-    table: Table,
+    table: TableArgument,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Do not keep it, so that nothing is proposed.")
     ] = False,
@@ -54,7 +54,7 @@ def layout_advise(
 @app.command("simulate")
 def layout_simulate(
     ctx: typer.Context,
-    table: Table,
+    table: TableArgument,
     order: Annotated[
         str, typer.Option("--order", help='A layout: "a, b", "zorder(a, b)", "hilbert(a, b)".')
     ],
@@ -70,7 +70,7 @@ def layout_simulate(
 @app.command("show")
 def layout_show(
     ctx: typer.Context,
-    table: Table,
+    table: TableArgument,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
     config: ConfigFile = None,
@@ -80,11 +80,8 @@ def layout_show(
     from lakehouse_core.views.layout import show_layout  # noqa: PLC0415 as above
 
     out, file = after_group(ctx, json, quiet, config)
-    store = open_store(load(file).config)
-    try:
+    with open_store(load(file).config) as store:
         seen = show_layout(store, table)
-    finally:
-        store.close()
     if out.is_json:
         out.record(seen)
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakehouse_core.cli.options import TableOption
 from lakehouse_core.cli.output import (
     Actor,
     ConfigFile,
@@ -56,7 +57,7 @@ def maintain_list(
     state: Annotated[
         str, typer.Option("--state", help="all, waiting, running, done or refused.")
     ] = "all",
-    table: Annotated[str | None, typer.Option("--table", help="Only this table.")] = None,
+    table: TableOption = None,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
     config: ConfigFile = None,

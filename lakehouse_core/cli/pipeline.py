@@ -59,11 +59,8 @@ def status(json: JsonFlag = False, quiet: QuietFlag = False, config: ConfigFile 
     out = Output(json=json, quiet=quiet)
     settings = load(config).config
     state = read_state(settings)
-    store = open_store(settings)
-    try:
+    with open_store(settings) as store:
         processed = read_processed(store)
-    finally:
-        store.close()
     waiting = [
         one
         for one in Landing(settings.pipeline.landing).exports()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakehouse_core.cli.options import TableArgument, TableOption
 from lakehouse_core.cli.output import (
     Actor,
     ConfigFile,
@@ -19,7 +20,7 @@ from lakehouse_core.cli.output import (
     after_group,
     load,
 )
-from lakehouse_core.cli.recommend_route import decide_one, is_trial, show_one
+from lakehouse_core.cli.recommend_route import decide_one, is_trial, show_one, tell_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,7 +63,7 @@ def recommend_list(  # noqa: PLR0913, PLR0917 one option each
         str, typer.Option("--state", help="open (proposed or snoozed), all, or one state.")
     ] = "open",
     kind: Annotated[str | None, typer.Option("--kind", help="Only this kind.")] = None,
-    table: Annotated[str | None, typer.Option("--table", help="Only this table.")] = None,
+    table: TableOption = None,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
     config: ConfigFile = None,
@@ -154,7 +155,7 @@ def recommend_snooze(  # noqa: PLR0913, PLR0917 one option each
 @app.command("propose")
 def recommend_propose(  # noqa: PLR0913, PLR0917 one option each
     ctx: typer.Context,
-    table: Annotated[str, typer.Argument(help="A table, e.g. lake.demo.events.")],
+    table: TableArgument,
     kind: Annotated[str, typer.Argument(help="What to do, e.g. sort or remove_orphans.")],
     columns: Annotated[
         str | None, typer.Option("--columns", help="Of an order, with commas: day,customer_id.")
@@ -287,14 +288,7 @@ def _hash_of_the_moment(action: Action, verb: DecisionVerb) -> str:
 
 
 def _tell(out: Output, answer: DecisionRequest, action: Action) -> None:
-    if out.is_json:
-        out.record({"request": answer, "action": _document(action)})
-    elif answer.state == "done":
-        out.say(f"{action.action_id}: {answer.answer}")
-    else:
-        out.warn(f"{action.action_id} is {action.state}: {answer.answer}")
-    if answer.state != "done":
-        raise typer.Exit(ExitCode.FAILURE)
+    tell_answer(out, answer, action.action_id, action.state, _document(action))
 
 
 def _document(action: Action) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from lakehouse_core.domain.trial import ID_PREFIX
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse_core.domain.maintenance import DecisionVerb
+    from lakehouse_core.domain.maintenance import DecisionRequest, DecisionVerb
 
 
 def is_trial(action_id: str) -> bool:
@@ -56,11 +56,18 @@ def decide_one(
         given["plan_hash"] = given["plan_hash"] or trial.plan_hash
         answer = ask(store, Wish(action_id=trial_id, verb=verb, **given))
         trial = show_trial(store, trial_id)
+    tell_answer(out, answer, trial_id, trial.state, trial_document(trial))
+
+
+def tell_answer(
+    out: Output, answer: DecisionRequest, name: str, state: str, document: dict[str, Any]
+) -> None:
+    """What came of a decision. Exit code 1 when it was refused."""
     if out.is_json:
-        out.record({"request": answer, "action": trial_document(trial)})
+        out.record({"request": answer, "action": document})
     elif answer.state == "done":
-        out.say(f"{trial_id}: {answer.answer}")
+        out.say(f"{name}: {answer.answer}")
     else:
-        out.warn(f"{trial_id} is {trial.state}: {answer.answer}")
+        out.warn(f"{name} is {state}: {answer.answer}")
     if answer.state != "done":
         raise typer.Exit(ExitCode.FAILURE)

@@ -284,12 +284,9 @@ def _look_at_the_fleet(settings: Config, router: Router, book: ProfileBook, out:
     if not isinstance(fleet, StoreFleet):
         return
     try:
-        store = open_store(settings)
-        try:
+        with open_store(settings) as store:
             fleet.refresh(store)
             book.record_all(remembered_runs(store))
-        finally:
-            store.close()
     except (StoreError, ConfigError) as error:
         out.warn(f"the engines' states are not known, nor their past: {error}")
         return

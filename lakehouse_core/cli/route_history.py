@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
+from lakehouse_core.cli.options import LimitOption, TemplateOption, WindowOption
 from lakehouse_core.cli.output import ConfigFile, JsonFlag, Output, QuietFlag
-from lakehouse_core.cli.views import LimitOption, WindowOption, reading_store
+from lakehouse_core.cli.views import reading_store
 from lakehouse_core.domain.clock import utc_now
-
-TemplateOption = Annotated[str | None, typer.Option("--template", help="Only this template.")]
 
 
 def register(app: typer.Typer) -> None:

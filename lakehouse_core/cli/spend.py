@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakehouse_core.cli.output import (
-    ConfigFile,
-    ExitCode,
-    JsonFlag,
-    QuietFlag,
-    after_group,
-)
-from lakehouse_core.cli.views import (
+from lakehouse_core.cli.options import (
+    ByOption,
+    CenterOption,
+    CurrencyOption,
     EngineOption,
     LimitOption,
+    TableOption,
+    TeamOption,
+    TemplateOption,
+    UserOption,
     WindowOption,
-    check_known_engine,
-    reading_store,
+    WorkloadOption,
+    dimensions,
 )
+from lakehouse_core.cli.output import ConfigFile, JsonFlag, QuietFlag, after_group
+from lakehouse_core.cli.views import check_known_engine, reading_store
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.views.spend_words import sum_words
 
@@ -36,24 +38,6 @@ if TYPE_CHECKING:
     from lakehouse_core.finops.groups import GroupRules
     from lakehouse_core.store.port import TelemetryStore
     from lakehouse_core.views.costs import CostReport, CostRow
-
-ByOption = Annotated[
-    str,
-    typer.Option(
-        "--by",
-        help="One or two of: engine, workload, team, cost_center, user, table, template, source, "
-        "statement, kind, meter, resource, basis.",
-    ),
-]
-WorkloadOption = Annotated[str | None, typer.Option("--workload", help="Only this workload.")]
-TeamOption = Annotated[str | None, typer.Option("--team", help="Only this team.")]
-CenterOption = Annotated[str | None, typer.Option("--cost-center", help="Only this cost center.")]
-UserOption = Annotated[str | None, typer.Option("--user", help="Only this user.")]
-TableOption = Annotated[str | None, typer.Option("--table", help="Only this table.")]
-TemplateOption = Annotated[str | None, typer.Option("--template", help="Only this template.")]
-CurrencyOption = Annotated[
-    str | None, typer.Option("--currency", help="Default: the one most was spent in.")
-]
 
 
 @contextmanager
@@ -107,9 +91,8 @@ def report(  # noqa: PLR0913 one option per filter
         window=window, engine=engine, workload=workload, team=team, cost_center=cost_center,
         user=user, table=table, template=template, currency=currency,
     )  # fmt: skip
-    dimensions = tuple(name.strip() for name in by.split(",") if name.strip())
     with reading_costs(file, engine) as (_, store, rules):
-        found = cost_report(store, filters, rules, utc_now, by=dimensions, limit=limit)
+        found = cost_report(store, filters, rules, utc_now, by=dimensions(by), limit=limit)
     if out.is_json:
         out.record(report_record(found))
         return
@@ -302,9 +285,3 @@ def groups(
         f"{found.moved:f} of {found.total:f} {found.currency} would be in another group, team "
         "or cost center."
     )
-
-
-def fail_when(is_bad: bool) -> None:
-    """End with the code of findings when there are some."""
-    if is_bad:
-        raise typer.Exit(ExitCode.FAILURE)

@@ -6,8 +6,9 @@ from dataclasses import asdict
 
 import typer
 
+from lakehouse_core.cli.options import LimitOption
 from lakehouse_core.cli.output import ConfigFile, JsonFlag, QuietFlag, after_group
-from lakehouse_core.cli.views import LimitOption, reading_store
+from lakehouse_core.cli.views import reading_store
 
 
 def bills(

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakehouse_core.cli.output import ConfigFile, JsonFlag, QuietFlag, after_group
-from lakehouse_core.cli.spend import TeamOption, WorkloadOption, reading_costs
-from lakehouse_core.cli.views import EngineOption
+from lakehouse_core.cli.options import EngineOption, TeamOption, WorkloadOption
+from lakehouse_core.cli.output import ConfigFile, ExitCode, JsonFlag, QuietFlag, after_group
+from lakehouse_core.cli.spend import reading_costs
 from lakehouse_core.domain.clock import utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lakehouse_core.views.costs import CostRow
 
 
 def forecast(  # noqa: PLR0913 one option per filter
@@ -42,8 +47,7 @@ def budgets(
     config: ConfigFile = None,
 ) -> None:
     """Every budget: spent, forecast, what it went to; exit code 1 when one is used up."""
-    from lakehouse_core.cli.spend import fail_when  # noqa: PLC0415 keeps --help fast
-    from lakehouse_core.views.budgets import budget_statuses  # noqa: PLC0415 as above
+    from lakehouse_core.views.budgets import budget_statuses  # noqa: PLC0415 keeps --help fast
 
     out, file = after_group(ctx, json, quiet, config)
     with reading_costs(file) as (settings, store, rules):
@@ -60,10 +64,7 @@ def budgets(
             "currency": one.budget.currency,
             "ratio": one.ratio,
             "forecast": one.ahead.found,
-            "who": [
-                {"names": (row.first, row.second), "cost": row.cost, "change": row.change}
-                for row in one.report.rows[:5]
-            ],
+            "who": _who(one.report.rows[:5]),
         }
         for one in found
     ]
@@ -71,7 +72,8 @@ def budgets(
     out.rows(rows, columns=columns, title="Budgets")
     if not rows:
         out.say("No budget is configured: add one under `finops.budgets` (docs/finops.md).")
-    fail_when(any(one.state == "critical" for one in found))
+    if any(one.state == "critical" for one in found):
+        raise typer.Exit(ExitCode.FAILURE)
 
 
 def alerts(
@@ -111,12 +113,15 @@ def anomalies(
             "name": one.name,
             "currency": one.currency,
             "excess": one.anomaly.excess,
-            "contributors": [
-                {"names": (row.first, row.second), "cost": row.cost, "change": row.change}
-                for row in one.contributors
-            ],
+            "contributors": _who(one.contributors),
         }
         for one in found
     ]
     columns = ("day", "dimension", "name", "amount", "usual", "excess", "currency", "since")
     out.rows(rows, columns=columns, title=f"Unusual spend of the last {days} days")
+
+
+def _who(rows: Iterable[CostRow]) -> list[dict[str, Any]]:
+    return [
+        {"names": (row.first, row.second), "cost": row.cost, "change": row.change} for row in rows
+    ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import closing
 from dataclasses import asdict
 from json import dumps, loads
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakehouse_core.cli.judging import Judge
+from lakehouse_core.cli.options import EngineOption, LimitOption, WindowOption
 from lakehouse_core.cli.output import ConfigFile, JsonFlag, Output, QuietFlag, load
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.query import StatementKind
 from lakehouse_core.sql import Inspector
 from lakehouse_core.views.filters import Filters
-from lakehouse_core.views.window import DEFAULT_WINDOW, EXAMPLES
+from lakehouse_core.views.window import DEFAULT_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,14 +112,12 @@ def _inspected(request: Any, inspector: Inspector, default_dialect: str) -> dict
 @app.command()
 def unparsed(  # noqa: PLR0913 one option per filter
     *,
-    window: Annotated[
-        str, typer.Option("--window", help=f"The time to look at: {EXAMPLES}.")
-    ] = DEFAULT_WINDOW,
-    engine: Annotated[str | None, typer.Option("--engine", help="Only this engine.")] = None,
+    window: WindowOption = DEFAULT_WINDOW,
+    engine: EngineOption = None,
     reason: Annotated[
         str | None, typer.Option("--reason", help="List statements of this reason only.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = 50,
+    limit: LimitOption = 50,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
     config: ConfigFile = None,
@@ -129,7 +127,7 @@ def unparsed(  # noqa: PLR0913 one option per filter
     from lakehouse_core.views.unparsed import list_unparsed  # noqa: PLC0415 as above
 
     out = Output(json=json, quiet=quiet)
-    with closing(open_store(load(config).config, role="reader")) as store:
+    with open_store(load(config).config, role="reader") as store:
         filters = Filters(window=window, engine=engine)
         found = list_unparsed(store, filters, utc_now, reason=reason, limit=limit)
     if out.is_json:

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from lakehouse_core.cli.options import WindowOption
 from lakehouse_core.cli.output import ConfigFile, JsonFlag, Output, QuietFlag
-from lakehouse_core.cli.views import WindowOption, reading_store
+from lakehouse_core.cli.views import reading_store
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.views.window import DEFAULT_WINDOW, parse_window
 

@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakehouse_core.bootstrap import open_store
+from lakehouse_core.cli.options import (
+    EngineOption,
+    LimitOption,
+    OffsetOption,
+    TableEnd,
+    UserOption,
+    WindowOption,
+)
 from lakehouse_core.cli.output import (
     ConfigFile,
     JsonFlag,
@@ -19,7 +27,7 @@ from lakehouse_core.cli.output import (
 )
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.views.filters import STATUSES, Filters, check_engine
-from lakehouse_core.views.window import DEFAULT_WINDOW, EXAMPLES
+from lakehouse_core.views.window import DEFAULT_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,10 +38,6 @@ if TYPE_CHECKING:
     from lakehouse_core.views.health import HealthView
     from lakehouse_core.views.tables import TableView
 
-WindowOption = Annotated[str, typer.Option("--window", help=f"The time to look at: {EXAMPLES}.")]
-EngineOption = Annotated[str | None, typer.Option("--engine", help="Only this engine.")]
-LimitOption = Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")]
-
 tables = typer.Typer(
     invoke_without_command=True, help="Tables of the lake: structure and health side by side."
 )
@@ -43,11 +47,8 @@ tables = typer.Typer(
 def reading_store(config: Path | None) -> Iterator[tuple[Config, TelemetryStore]]:
     """The configuration and the store, for as long as a command reads from it."""
     settings = load(config).config
-    store = open_store(settings, role="reader")
-    try:
+    with open_store(settings, role="reader") as store:
         yield settings, store
-    finally:
-        store.close()
 
 
 def check_known_engine(settings: Config, store: TelemetryStore, engine: str | None) -> None:
@@ -70,13 +71,13 @@ def queries(  # noqa: PLR0913 one option per filter
     status: Annotated[
         str | None, typer.Option("--status", help=f"Only this one: {', '.join(STATUSES)}.")
     ] = None,
-    user: Annotated[str | None, typer.Option("--user", help="Only this user.")] = None,
+    user: UserOption = None,
     tag: Annotated[str | None, typer.Option("--tag", help="Only with this tag.")] = None,
     text: Annotated[
         str | None, typer.Option("--text", help="Part of the SQL or the error, or a query id.")
     ] = None,
     limit: LimitOption = 50,
-    offset: Annotated[int, typer.Option("--offset", min=0, help="Leave out so many.")] = 0,
+    offset: OffsetOption = 0,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
     config: ConfigFile = None,
@@ -124,7 +125,7 @@ def tables_list(
 @tables.command("show")
 def tables_show(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="e.g. lake.demo.events; its end is enough.")],
+    name: TableEnd,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
     config: ConfigFile = None,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lakehouse_core.cli.options import WindowOption
 from lakehouse_core.cli.output import ConfigFile, JsonFlag, Output, QuietFlag, after_group
 from lakehouse_core.cli.spend import reading_costs
-from lakehouse_core.cli.views import WindowOption
 from lakehouse_core.domain.clock import utc_now
 
 if TYPE_CHECKING:

@@ -7,19 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from lakehouse_core.cli.output import ConfigFile, JsonFlag, Output, QuietFlag
-from lakehouse_core.cli.views import (
+from lakehouse_core.cli.options import (
     EngineOption,
     LimitOption,
+    OffsetOption,
+    TableEnd,
+    UserOption,
     WindowOption,
-    check_known_engine,
-    reading_store,
 )
+from lakehouse_core.cli.output import ConfigFile, JsonFlag, Output, QuietFlag
+from lakehouse_core.cli.views import check_known_engine, reading_store
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.views.processed import Coverage
 from lakehouse_core.views.window import DEFAULT_WINDOW
-
-UserOption = Annotated[str | None, typer.Option("--user", help="Only this user.")]
 
 
 def workloads(  # noqa: PLR0913 one option per filter
@@ -34,7 +34,7 @@ def workloads(  # noqa: PLR0913 one option per filter
         str, typer.Option("--order", help="Largest first by: runs, time, bytes, errors.")
     ] = "runs",
     limit: LimitOption = 50,
-    offset: Annotated[int, typer.Option("--offset", min=0, help="Leave out so many.")] = 0,
+    offset: OffsetOption = 0,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
     config: ConfigFile = None,
@@ -71,7 +71,7 @@ def workloads(  # noqa: PLR0913 one option per filter
 
 
 def usage(  # noqa: PLR0913, PLR0917 one option per filter
-    table: Annotated[str, typer.Argument(help="e.g. lake.demo.events; its end is enough.")],
+    table: TableEnd,
     window: WindowOption = "7d",
     engine: EngineOption = None,
     user: UserOption = None,

@@ -21,6 +21,10 @@ class Routing(Protocol):
         """Where a statement goes and what is sent there, or why it is not run."""
         ...
 
+    def foresee(self, request: Request) -> Decision:
+        """What `decide` would say; it counts for nothing."""
+        ...
+
     def decide_again(self, request: Request, failed: Decision, reason: str) -> Decision:
         """Where a statement goes whose engine failed it before the first row."""
         ...

@@ -102,8 +102,22 @@ class QueryService:
 
     def is_spoken(self, request: Request) -> bool:
         """Whether an engine of the statement's own dialect would take it; nothing is recorded."""
-        decision = self._routing.decide(request)
+        decision = self._routing.foresee(request)
         return decision.denial is None and decision.target_dialect == request.dialect
+
+    def judge(self, request: Request, forgiven: frozenset[str] = frozenset()) -> None:
+        """Refuse a statement that is to run later; it is decided about again when it runs.
+
+        Args:
+            request: the statement.
+            forgiven: rules that may let it pass by then.
+
+        Raises:
+            RoutingError: as `submit`.
+        """
+        denial = self._routing.foresee(request).denial
+        if denial is not None and denial.rule not in forgiven:
+            self.decide(request)
 
     def decide(self, request: Request) -> Flight:
         """Decide where a statement goes; the first half of `submit`.

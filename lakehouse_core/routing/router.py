@@ -81,6 +81,10 @@ class Router:
         """Where a statement goes and what is sent there, or why it is not run; takes no place."""
         return self._decider.decide(request)
 
+    def foresee(self, request: Request) -> Decision:
+        """What `decide` would say; no rule counts it."""
+        return self._decider.decide(request, is_counted=False)
+
     def decide_again(self, request: Request, failed: Decision, reason: str) -> Decision:
         """Where a statement goes whose engine failed it before the first row.
 

@@ -18,11 +18,12 @@ from lakehouse_core.gateway.postgres.portals import Portal, Portals
 from lakehouse_core.gateway.postgres.results import Fetched, Rows
 from lakehouse_core.gateway.postgres.settings import ACTIVE, BROKEN
 from lakehouse_core.routing.request import Request
+from lakehouse_core.sql.guard import Rule
 from lakehouse_core.sql.postgres.cursors import Close, Fetch, parse_fetch
 from lakehouse_core.sql.postgres.statements import DIALECT, Prepared, prepare, split
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from sqlglot import exp
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 PROTOCOL = "postgresWire"
 _ABORTED = "current transaction is aborted, commands ignored until end of transaction block"
+# What is not known of a table before the statements in front have made it.
+_UNTIL_MADE = frozenset({str(Rule.UNKNOWN_TABLE), str(Rule.BYTE_LIMIT)})
 _CANCELLED = "canceling statement due to user request"
 
 
@@ -132,7 +135,10 @@ class Session:
         self._writer.write(error_message(error, sql))
 
     async def _simple(self, sql: str) -> None:
-        for statement in split(sql):
+        statements = split(sql)
+        if len(statements) > 1:
+            self._judge(statements)
+        for statement in statements:
             if statement.is_empty:
                 self._writer.write(m.EMPTY_QUERY)
                 continue
@@ -143,6 +149,25 @@ class Session:
             finally:
                 await rows.cancel(GONE)  # harmless when it is over
                 self._running.discard(rows)
+
+    def _judge(self, statements: Sequence[Prepared]) -> None:
+        """Refuse a message before anything of it is done, each statement as it will find things.
+
+        Raises:
+            LakehouseError: one of them may not run, or cannot be understood.
+        """
+        settings, forgiven = self._settings.copied(), frozenset[str]()
+        for statement in statements:
+            if statement.is_empty or settings.answer(statement.sql) is not None:
+                continue
+            if settings.status == BROKEN:
+                raise QueryFailedError(_ABORTED, code="25P02")
+            tree = statement.tree
+            is_named = tree is not None and self._catalog.concerns(tree)
+            if not is_named and parse_fetch(statement.sql) is None:
+                self._service.judge(self._request(statement.sql, settings), forgiven)
+            if not statement.is_reading:
+                forgiven = _UNTIL_MADE
 
     async def _parse(self, reader: m.Reader) -> None:
         name, sql = reader.text(), reader.text()
@@ -248,7 +273,7 @@ class Session:
         tree = statement.tree
         if tree is not None and self._catalog.concerns(tree):
             return Rows(table=await self._named(tree), tag="SELECT", formats=formats)
-        query = await self._service.submit(self._request(statement.sql))
+        query = await self._service.submit(self._request(statement.sql, self._settings))
         rows = Rows(query=query, formats=formats)
         self._limit(rows)
         self._running.add(rows)
@@ -278,7 +303,7 @@ class Session:
     async def _named(self, tree: exp.Expr) -> pa.Table:
         """The answer to a question about names; it can be cancelled like a query."""
         user, schema = self._identity.user, self._settings.schema
-        sight = self._service.sight(self._request(""))
+        sight = self._service.sight(self._request("", self._settings))
         work = self._catalog.query(tree, self._database, user, sight, schema)
         self._question = question = asyncio.ensure_future(work)
         try:
@@ -313,9 +338,8 @@ class Session:
             return False
         return statement.is_reading or isinstance(parse_fetch(statement.sql), Fetch)
 
-    def _request(self, sql: str) -> Request:
-        who, settings = self._identity, self._settings
-        custom = settings.custom
+    def _request(self, sql: str, settings: Settings) -> Request:
+        who, custom = self._identity, settings.custom
         tags = custom.get("lakehelm.tags", "")
         return Request(
             sql=sql,

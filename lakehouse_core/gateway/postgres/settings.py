@@ -7,6 +7,7 @@ sends them, and change nothing but the state the client is told.
 from __future__ import annotations
 
 import re
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,12 @@ class Settings:
             if name not in ("user", "database", "options", "replication"):
                 self._set(name, value)
         self._at_start = dict(self._values)
+
+    def copied(self) -> Settings:
+        """The same settings, to see what statements would make of them."""
+        found = copy(self)
+        found._values = dict(self._values)
+        return found
 
     def reported(self) -> dict[str, str]:
         """What clients are told at the start."""

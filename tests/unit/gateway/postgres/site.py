@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from lakehouse_core.catalog import LakeCatalog
     from lakehouse_core.engines.base import Statement
+    from lakehouse_core.routing.request import Guard
 
 _ONE = pa.table({"x": pa.array([1], pa.int64())})
 
@@ -157,12 +158,16 @@ class PgSite:
     """What a test speaks to."""
 
     def __init__(
-        self, engine: RowsEngine, catalog: LakeCatalog, limits: PostgresLimits | None
+        self,
+        engine: RowsEngine,
+        catalog: LakeCatalog,
+        limits: PostgresLimits | None,
+        guard: Guard | None,
     ) -> None:
         self.engine = engine
         self.notes = Notes()
         plan = plan_of(clusterGroups={"g": {"members": ["spark"]}}, routingFallback="g")
-        self.router = Router(plan, Ports(fleet=Fleet()))
+        self.router = Router(plan, Ports(fleet=Fleet(), guard=guard))
         self.service = QueryService(self.router, {EngineId("spark"): engine}, self.notes)
         self.number = 0
         self.port = PostgresPort(
@@ -178,9 +183,10 @@ async def pg_site(
     engine: RowsEngine | None = None,
     catalog: LakeCatalog | None = None,
     limits: PostgresLimits | None = None,
+    guard: Guard | None = None,
 ) -> AsyncIterator[tuple[PgSite, Client]]:
     names: LakeCatalog = catalog or Names()  # type: ignore[assignment] # what is used of it
-    here = PgSite(engine or RowsEngine(), names, limits)
+    here = PgSite(engine or RowsEngine(), names, limits, guard)
     here.number = await here.port.start("127.0.0.1", 0)
     client = Client(*await asyncio.open_connection("127.0.0.1", here.number))
     try:

@@ -10,6 +10,7 @@ whatever reads them. Rendering the whole tree again could change what the statem
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ SYNTAX_ERROR = "SYNTAX_ERROR"
 
 _QUERIES = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 _WRITES = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Copy, exp.Attach, exp.Detach)
+_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?!ANALYZE\b)", re.IGNORECASE)
 _TABLE_FUNCTIONS = frozenset({"generate_series", "range", "unnest"})
 
 
@@ -74,7 +76,9 @@ def parse_scan(sql: str, *, dialect: str, catalog: str) -> Scan:
         QueryFailedError: it is not one reading statement, or names something that is no lake table;
             says what to do.
     """
-    tree = _parse(sql, dialect)
+    explained = _EXPLAIN.match(sql)
+    asked = sql if explained is None else " " * explained.end() + sql[explained.end() :]
+    tree = _parse(asked, dialect)
     _refuse_writes(tree)
     common = {cte.alias_or_name.casefold() for cte in tree.find_all(exp.CTE)}
     edits = [*_table_edits(tree, dialect, catalog, common), *_column_edits(tree)]
@@ -126,7 +130,8 @@ def _word(tree: exp.Expr) -> str:
 def _not_read_only(word: str) -> QueryFailedError:
     return QueryFailedError(
         f"{word} is not possible here: this engine reads lake tables only (SELECT, VALUES, "
-        "DESCRIBE of a query). Send it to an engine that writes, such as Spark or Trino",
+        "DESCRIBE and EXPLAIN of a query). Send it to an engine that writes, such as Spark or "
+        "Trino",
         code=NOT_READ_ONLY,
     )
 

@@ -125,23 +125,23 @@ def bind_parameters(sql: str, arguments: Sequence[str], dialect: str) -> str:
     Raises:
         QueryFailedError: there are more or fewer values than parameters.
     """
-    places = [t for t in _tokens(sql, dialect) if t.token_type is TokenType.PLACEHOLDER]
+    places = _places(sql, dialect)
     if len(places) != len(arguments):
         raise QueryFailedError(
             f"The statement has {len(places)} parameters, but {len(arguments)} values were given",
             code="INVALID_PARAMETER_USAGE",
         )
     pieces, position = [], 0
-    for token, argument in zip(places, arguments, strict=True):
+    for place, argument in zip(places, arguments, strict=True):
         # Spaces: `-?` and -5 must not become a comment.
-        pieces += [sql[position : token.start], f" {_operand(argument, dialect)} "]
-        position = token.end + 1
+        pieces += [sql[position:place], f" {_operand(argument, dialect)} "]
+        position = place + 1
     return "".join([*pieces, sql[position:]])
 
 
 def parameter_count(sql: str, dialect: str) -> int:
     """How many question marks a statement has."""
-    return sum(t.token_type is TokenType.PLACEHOLDER for t in _tokens(sql, dialect))
+    return len(_places(sql, dialect))
 
 
 def text_of_literal(sql: str, dialect: str) -> str:
@@ -153,6 +153,12 @@ def text_of_literal(sql: str, dialect: str) -> str:
     if isinstance(tree, exp.Literal):
         return str(tree.this)
     return sql.strip()
+
+
+def _places(sql: str, dialect: str) -> list[int]:
+    """Where the question marks are."""
+    tokens = _tokens(_PREFIX + sql, dialect)
+    return [t.start - len(_PREFIX) for t in tokens if t.token_type is TokenType.PLACEHOLDER]
 
 
 def _operand(argument: str, dialect: str) -> str:

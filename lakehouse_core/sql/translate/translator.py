@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError
 
@@ -20,6 +22,11 @@ from lakehouse_core.sql.translate.records import Outcome, Setting, Translation
 
 _PLAIN = Setting()
 _MOST_REASONS = 3
+_EXPLAIN = "EXPLAIN"
+# Words that ask for the plan as text, which is what every engine gives without them.
+_EXPLAINED_ALIKE = frozenset(
+    {_EXPLAIN, "(", ")", ",", "TYPE", "LOGICAL", "DISTRIBUTED", "FORMAT", "TEXT"}
+)
 
 
 class _FailedError(Exception):
@@ -87,6 +94,38 @@ def _translated(sql: str, source: SqlDialect, target: SqlDialect, setting: Setti
         text = on_text(setting.hooks, sql, source.name, target.name)
         outcome = Outcome.IDENTICAL if text == sql else Outcome.TRANSLATED
         return Translation(text, outcome)
+    head, inner = _explained(sql, source, is_same=is_same)
+    found = _said(inner, source, target, setting)
+    return replace(found, sql=head + found.sql) if head else found
+
+
+def _explained(sql: str, dialect: SqlDialect, *, is_same: bool) -> tuple[str, str]:
+    """What stands before the statement that is explained, and that statement; else no head.
+
+    Raises:
+        _FailedError: it has options that others do not have, or have otherwise.
+    """
+    if sql.lstrip()[: len(_EXPLAIN)].upper() != _EXPLAIN or len(sql) > limits.MAX_CHARACTERS:
+        return "", sql
+    try:
+        lexed = lex(sql, dialect)
+    except SqlglotError:
+        return "", sql  # looked at again below
+    options, rest = lexed.tokens[: lexed.explained], lexed.tokens[lexed.explained :]
+    if not options or not rest:
+        return "", sql
+    start = rest[0].start
+    if is_same:
+        return sql[:start], sql[start:]
+    unknown = {option.text.upper() for option in options} - _EXPLAINED_ALIKE
+    if unknown:
+        raise _FailedError(f"EXPLAIN with {min(unknown)[:40]} cannot be translated")
+    return f"{_EXPLAIN} ", sql[start:]
+
+
+def _said(sql: str, source: SqlDialect, target: SqlDialect, setting: Setting) -> Translation:
+    is_same = source.name == target.name
+    has_tree_hooks = any(hook.form == "tree" for hook in setting.hooks)
     root = _parsed(sql, source)
     before = root.copy() if has_tree_hooks or setting.hooks else root
     root = on_tree(setting.hooks, root, source.name, target.name)

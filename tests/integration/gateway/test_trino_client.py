@@ -149,6 +149,21 @@ def test_the_engine_is_asked_for_its_functions(gateway: Gateway) -> None:
     assert len(gateway.rows("SHOW FUNCTIONS")) > 500
 
 
+def test_an_engine_explains_what_it_would_get(gateway: Gateway) -> None:
+    mark = f"mark{datetime.now(UTC).timestamp():.6f}"
+    (row,) = gateway.rows(f"EXPLAIN SELECT n_name FROM nation WHERE n_comment <> '{mark}'")  # noqa: S608
+    assert row[0] == "physical_plan"
+    assert "n_comment" in row[1]
+    prepared = "EXPLAIN (TYPE LOGICAL) SELECT n_name FROM nation WHERE n_nationkey = ?"
+    assert gateway.rows(prepared, 7)[0][0] == "physical_plan"
+    with pytest.raises(TrinoUserError, match="may run the statement"):
+        gateway.rows("EXPLAIN ANALYZE SELECT n_name FROM nation")
+    gateway.run(gateway.port._parts.recorder.close())
+    gateway.port._parts.recorder._is_closing.clear()
+    (event,) = [row for row in gateway.records("query_event") if mark in row["sql_text"]]
+    assert (event["statement_kind"], event["status"]) == ("explain", "finished")
+
+
 def test_every_query_is_recorded_once(gateway: Gateway) -> None:
     mark = f"mark{datetime.now(UTC).timestamp():.6f}"
     gateway.rows(f"SELECT count(*) AS c FROM nation WHERE n_comment <> '{mark}'")  # noqa: S608

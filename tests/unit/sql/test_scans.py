@@ -60,6 +60,10 @@ def rendered(sql: str) -> str:
         ),
         ("SELECT 1 UNION ALL VALUES (2);", "SELECT 1 UNION ALL VALUES (2);"),
         ("DESCRIBE SELECT 1 AS one", "DESCRIBE SELECT 1 AS one"),
+        (
+            "explain SELECT kind FROM demo.events",
+            'explain SELECT kind FROM scan(lake.demo.events) AS "events"',
+        ),
     ],
 )
 def test_only_names_of_lake_tables_are_replaced(sql: str, expected: str) -> None:
@@ -87,7 +91,8 @@ def test_each_table_is_named_once() -> None:
         "COPY (SELECT 1) TO 'out.csv'",
         "ATTACH 'other.db'",
         "EXPLAIN ANALYZE DELETE FROM demo.events",
-        "EXPLAIN SELECT 1",
+        "EXPLAIN ANALYZE SELECT 1",
+        "EXPLAIN DELETE FROM demo.events",
         "SET threads = 1",
         "PRAGMA database_list",
         "INSTALL httpfs",

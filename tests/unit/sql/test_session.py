@@ -61,6 +61,7 @@ def test_parameters_are_put_where_the_marks_are_and_nowhere_else() -> None:
     sql = "SELECT '?', \"?\", ? /* ? */, -? FROM t WHERE x = ? -- ?"
     bound = bind_parameters(sql, ("'a?b'", "-5", "1 + 2"), "trino")
     assert bound == "SELECT '?', \"?\",  'a?b'  /* ? */, - -5  FROM t WHERE x =  (1 + 2)  -- ?"
+    assert bind_parameters("EXPLAIN SELECT '?', ?", ("1",), "trino") == "EXPLAIN SELECT '?',  1 "
     with pytest.raises(QueryFailedError, match="3 parameters, but 1"):
         bind_parameters(sql, ("1",), "trino")
 

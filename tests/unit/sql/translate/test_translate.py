@@ -231,3 +231,36 @@ def test_translator_remembers_by_session() -> None:
         for schema in ("x", "y", "x")
     ]
     assert texts == ["SELECT a FROM lake.x.t", "SELECT a FROM lake.y.t", "SELECT a FROM lake.x.t"]
+
+
+@pytest.mark.parametrize("options", ["", " (TYPE LOGICAL)", " (TYPE DISTRIBUTED, FORMAT TEXT)"])
+def test_what_is_explained_is_translated_like_the_statement_itself(options: str) -> None:
+    inner = "SELECT a FROM t ORDER BY a"
+    found = translate(f"EXPLAIN{options} {inner};", "trino", "spark")
+    itself = translate(inner, "trino", "spark")
+    assert (found.sql, found.outcome) == (f"EXPLAIN {itself.sql}", Outcome.TRANSLATED)
+    doubtful = translate("explain /* x */ SELECT a / b FROM t", "trino", "duckdb")
+    assert doubtful.outcome is Outcome.DOUBTFUL
+    assert doubtful.sql.startswith("EXPLAIN SELECT a / ")
+    assert doubtful.reason
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "EXPLAIN ANALYZE SELECT a FROM t",
+        "EXPLAIN (TYPE VALIDATE) SELECT a FROM t",
+        "EXPLAIN (FORMAT JSON) SELECT a FROM t",
+        "EXPLAIN",
+        "EXPLAIN SHOW TABLES",
+        "EXPLAIN EXPLAIN SELECT 1",
+    ],
+)
+def test_what_others_do_not_explain_alike_fails(sql: str) -> None:
+    assert translate(sql, "trino", "duckdb").outcome is Outcome.FAILED
+
+
+def test_an_explanation_keeps_its_options_where_only_a_catalog_is_renamed() -> None:
+    sql = "EXPLAIN (TYPE IO) SELECT a FROM lake.demo.t"
+    found = translate(sql, "trino", "trino", Setting(catalogs={"lake": "iceberg"}))
+    assert found.sql == "EXPLAIN (TYPE IO) SELECT a FROM iceberg.demo.t"

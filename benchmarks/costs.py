@@ -1,6 +1,6 @@
 """The cost pages on the rollup of ten million queries: how long until everything was read.
 
-    python benchmarks/costs.py --json [--queries 10000000] [--store FOLDER]
+    python benchmarks/costs.py --json [--queries 10000000] [--days 90] [--store FOLDER]
 
 Two processes as in the product: the owner serves the store over Quack, this one reads as the pages
 do. DuckDB makes the labels and the split hours of the queries straight in the store file, and the
@@ -11,22 +11,18 @@ from memory; the worst of its windows counts, the median of several visits each.
 from __future__ import annotations
 
 import argparse
-import json
-import multiprocessing
-import os
 import sys
-import tempfile
-import time
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, its folder is on the path only
+
 from agents.costs import DayCosts
-from benchmarks.pages import CHARGES, CHUNK, DAYS, END, START, clock, free_ports, milliseconds, own
-from lakehouse_core.config import load_config
+from benchmarks import _store
+from benchmarks.pages import CHARGES
 from lakehouse_core.store.client import StoreClient
 from lakehouse_core.store.literals import bind
-from lakehouse_core.store.owner import OwnerStore, Tokens
 from lakehouse_core.views.costs import SHOWN_SERIES, CostFilters, cost_report, cost_series
 from lakehouse_core.views.forecasts import spend_forecast
 from lakehouse_core.views.freshness import freshness, jobs
@@ -36,10 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakehouse_core.config.models import Config
+    from lakehouse_core.domain.clock import Clock
+    from lakehouse_core.store.owner import OwnerStore
 
 LIMITS = {"costs_ms": 1_000, "groups_ms": 1_000}
-WINDOWS = ("24h", "7d", "14d")  # with the window before, the last one reads all there is
-ROOT = Path(__file__).parents[1]
+WINDOWS = ("24h", "7d")  # and half of all days: with the window before, that reads all there is
 OTHER_RULES = "[{name: some, when: {user: ['user1*']}}, {name: tables, when: {table: 'lake.*'}}]"
 
 # Few templates run often, many seldom; 500 templates of 50 users on 3 engines are 75,000 labels.
@@ -86,26 +83,28 @@ FROM range(500) t, range(2) n
 """
 
 
-def fill(store: OwnerStore, queries: int) -> None:
+def fill(store: OwnerStore, queries: int, days: int) -> None:
     """What attribution and the costs agent would have written."""
     # Whole hours to a chunk, so that an hour's rows are added up once.
-    per_hour = queries // (DAYS * 24)
+    per_hour = queries // (days * 24)
     step = timedelta(hours=1) // timedelta(microseconds=1) // per_hour
-    size = CHUNK // per_hour * per_hour
-    total = per_hour * DAYS * 24
-    for first in range(0, total, size):
-        last = min(first + size, total)
-        values = {"start": START, "step": step, "first": first, "last": last}
+    size = _store.CHUNK // per_hour * per_hour
+    for some in _store.chunks(per_hour * days * 24, size):
+        values = {"start": _store.START, "step": step, **some}
         store.transact("cost_hour", [bind(HOURS, values)])
     store.transact("cost_label", [LABELS])
     store.transact("cost_hour", [IDLE])
     store.transact("charge", [CHARGES])
     store.transact("template_table", [TABLES])
-    DayCosts(store, clock).run_once()
+    DayCosts(store, clock_of(days)).run_once()
+
+
+def clock_of(days: int) -> Clock:
+    return lambda: _store.START + timedelta(days=days)
 
 
 def pages(
-    client: StoreClient, config: Config, window: str, owner: int
+    client: StoreClient, config: Config, window: str, owner: int, clock: Clock
 ) -> dict[str, tuple[float, float]]:
     """The reads of the cost pages in one window."""
     rules = rules_of(config)
@@ -131,67 +130,44 @@ def pages(
         "table_team": lambda: costs("table", "team"),
         "groups": groups,
     }
-    return {name: milliseconds(visit, owner) for name, visit in visits.items()}
+    return {name: _store.milliseconds(visit, owner) for name, visit in visits.items()}
 
 
-def measure(folder: Path, queries: int) -> dict[str, Any]:
-    environ = {"LAKEHELM_HOME": str(folder), "LAKEHELM__STORE__PORT": str(free_ports())}
-    config = load_config(ROOT / "config" / "lakehelm.yaml", environ).config
-    tokens = Tokens("writer-of-a-benchmark", "reader-of-a-benchmark")
-    figures: dict[str, Any] = {"queries": queries, "days": DAYS, "until": END.isoformat()}
-    begin = time.perf_counter()
-    if not config.store.path.exists():
-        with OwnerStore.open(config.store) as store:
-            fill(store, queries)
-        figures["filled_in_seconds"] = round(time.perf_counter() - begin)
-    spawn = multiprocessing.get_context("spawn")
-    ready, ended = spawn.Event(), spawn.Event()
-    owner = spawn.Process(target=own, args=(config.store, tokens, ready, ended))
-    owner.start()
-    try:
-        assert ready.wait(120), "the owner did not start"
-        with StoreClient(config.store, token=tokens.reader) as client:
-            for table in ("cost_hour", "cost_day", "cost_label"):
-                count = client.read(f"SELECT count(*) AS n FROM {table}")  # noqa: S608 names above
-                figures[f"{table}_rows"] = count.column("n")[0].as_py()
-            seen = {one: pages(client, config, one, owner.pid or 0) for one in WINDOWS}
-    finally:
-        ended.set()
-        owner.join(60)
-    for number, name in enumerate(("windows_ms", "owner_cpu_ms")):
-        figures[name] = {
-            window: {page: round(spent[number]) for page, spent in one.items()}
-            for window, one in seen.items()
-        }
-    reports = ("engine_workload", "user_template", "table_team")
-    worst = max(one[part][0] for one in seen.values() for part in reports)
-    figures["costs_ms"] = round(worst)
-    figures["groups_ms"] = round(max(one["groups"][0] for one in seen.values()))
-    return figures
+def measure(folder: Path, queries: int, days: int) -> dict[str, Any]:
+    config = _store.demo_config(folder)
+    clock = clock_of(days)
+    figures: dict[str, Any] = {"queries": queries, "days": days, "until": clock().isoformat()}
+    figures |= _store.filled(config.store, lambda store: fill(store, queries, days))
+    with (
+        _store.served(config.store) as owner,
+        StoreClient(config.store, token=_store.TOKENS.reader) as client,
+    ):
+        counted = client.read("SELECT count(DISTINCT day_at) AS n FROM cost_day")
+        kept = counted.column("n")[0].as_py()
+        assert kept == days, f"the store that was kept has {kept} days: --days {kept}"
+        for table in ("cost_hour", "cost_day", "cost_label"):
+            count = client.read(f"SELECT count(*) AS n FROM {table}")  # noqa: S608 names above
+            figures[f"{table}_rows"] = count.column("n")[0].as_py()
+        windows = (*WINDOWS, f"{days // 2}d")
+        seen = {one: pages(client, config, one, owner, clock) for one in windows}
+    return figures | _store.by_window(seen) | {
+        "costs_ms": _store.worst(seen, "engine_workload", "user_template", "table_team"),
+        "groups_ms": _store.worst(seen, "groups"),
+    }  # fmt: skip
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queries", type=int, default=10_000_000)
-    parser.add_argument("--store", type=Path, help="a folder to keep the store in, and use again")
-    parser.add_argument("--json", action="store_true", help="one line instead of an indented text")
+    parser.add_argument("--days", type=int, default=90, help="that the queries are spread over")
+    _store.add_options(parser)
     given = parser.parse_args()
-    if given.store is not None:
-        found = measure(given.store.resolve(), given.queries)
-    else:
-        with tempfile.TemporaryDirectory(prefix="lakehelm-bench-") as folder:
-            found = measure(Path(folder), given.queries)
+    if given.days < 2 or given.queries < given.days * 24:
+        parser.error("at least two days, and a query for each of their hours")
+    with _store.folder_of(given.store) as folder:
+        found = measure(folder, given.queries, given.days)
     is_ok = all(found[name] <= limit for name, limit in LIMITS.items())
-    result = {
-        "benchmark": "costs",
-        **found,
-        "load_average": os.getloadavg()[0],
-        "figures": {name: found[name] for name in LIMITS},
-        "limits": LIMITS,
-        "ok": is_ok,
-    }
-    print(json.dumps(result, indent=None if given.json else 2))
-    return 0 if is_ok else 1
+    return _store.tell("costs", found, LIMITS, is_ok, given.json)
 
 
 if __name__ == "__main__":

@@ -15,25 +15,20 @@ time the owner spent on one visit: it hardly changes when the machine is busy wi
 from __future__ import annotations
 
 import argparse
-import json
-import multiprocessing
-import os
-import socket
-import statistics
 import sys
-import tempfile
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, its folder is on the path only
 
 from agents.costs import DayCosts
 from agents.rollup import Rollup
 from agents.template_days import TemplateDays
-from lakehouse_core.config import load_config
+from benchmarks import _store
 from lakehouse_core.store.client import StoreClient
 from lakehouse_core.store.literals import bind
-from lakehouse_core.store.owner import OwnerStore, Tokens
 from lakehouse_core.views.costs import MOST_ROWS, CostFilters, cost_report
 from lakehouse_core.views.filters import Filters
 from lakehouse_core.views.freshness import freshness, jobs
@@ -48,41 +43,18 @@ from lakehouse_core.views.workloads import WorkloadFilters, list_workloads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from multiprocessing.synchronize import Event
+    from datetime import datetime
 
-    from lakehouse_core.config.models import Config, StoreConfig
+    from lakehouse_core.config.models import Config
+    from lakehouse_core.store.owner import OwnerStore
 
 LIMITS = {"history_ms": 1_000, "detail_ms": 1_000, "workloads_ms": 1_000, "usage_ms": 1_000}
 WINDOWS = ("24h", "7d", "30d")
-VISITS = 5
-CHUNK = 1_000_000
-ROOT = Path(__file__).parents[1]
 DAYS = 30
-START = datetime(2026, 11, 1, tzinfo=UTC)
-END = START + timedelta(days=DAYS)
+END = _store.START + timedelta(days=DAYS)
 TABLE = "lake.tpch.lineitem"
 
-# Few templates run often, many seldom; texts differ in their literal only.
-EVENTS = """
-INSERT INTO query_event BY NAME
-SELECT ['duckdb', 'spark', 'trino'][i % 3 + 1] AS engine_id,
-  strftime(moment, '%Y%m%d_%H%M%S_') || lpad(i::VARCHAR, 9, '0') AS query_id,
-  CASE WHEN i % 20 = 0 THEN 'failed' ELSE 'finished' END AS status,
-  moment AS submitted_at, moment + INTERVAL 10 SECONDS AS collected_at, 2::TINYINT AS revision,
-  'trino' AS dialect,
-  'SELECT l_returnflag, sum(l_quantity) FROM lake.tpch.lineitem WHERE l_orderkey = ' || i
-    || ' GROUP BY 1 ORDER BY 1' AS sql_text, 'select' AS statement_kind,
-  md5(floor(500 * pow(hash(i + 4) % 100000 / 100000, 3))::INTEGER::VARCHAR) AS template_id,
-  'user' || hash(i + 5) % 50 AS user_name, 'bi' AS source,
-  ['team:' || i % 7, 'demo'] AS tags, moment AS started_at,
-  moment + to_milliseconds(hash(i) % 5000) AS ended_at, hash(i) % 100 / 10 AS queued_ms,
-  hash(i + 1) % 5000 / 10 AS execution_ms, exp(hash(i + 2) % 9000 / 1000) AS elapsed_ms,
-  hash(i + 3) % 5000 / 10 AS cpu_ms, (hash(i) % 1000000000)::BIGINT AS bytes_scanned,
-  i % 1000 AS rows_returned, [i]::BIGINT[] AS snapshot_ids, 'simulated' AS origin,
-  'history' AS reporter
-FROM (SELECT range AS i, $start::TIMESTAMPTZ + to_microseconds(range * $step::BIGINT) AS moment
-  FROM range($first::BIGINT, $last::BIGINT))
-"""
+EVENTS = f"INSERT INTO query_event BY NAME {_store.EVENTS}"
 TEMPLATES = (
     """
 INSERT INTO query_template BY NAME SELECT md5(range::VARCHAR) AS template_id, 'trino' AS dialect,
@@ -174,16 +146,16 @@ def clock() -> datetime:
 def fill(store: OwnerStore, events: int) -> None:
     """Write what the collectors, the rollup and the pipeline would have written."""
     between = timedelta(days=DAYS) // events // timedelta(microseconds=1)
-    for first in range(0, events, CHUNK):
-        last = min(first + CHUNK, events)
-        values = {"start": START, "step": between, "first": first, "last": last}
+    for some in _store.chunks(events):
+        values = {"start": _store.START, "step": between, **some}
         store.transact("query_event", [bind(EVENTS, values)])
     for statement in TEMPLATES:
         table = statement.split()[2]
         store.transact(table, [bind(statement, {"end": END} if "$end" in statement else {})])
     Rollup(store, clock).run_once()
     for day in range(DAYS):
-        span = {"first": START + timedelta(days=day), "last": START + timedelta(days=day + 1)}
+        first = _store.START + timedelta(days=day)
+        span = {"first": first, "last": first + timedelta(days=1)}
         store.transact("template_hour", [bind(TEMPLATE_HOUR, span)])
         store.transact("usage_day", [bind(USAGE_DAY, span)])
         store.transact("cost_hour", [bind(COST_HOUR, span)])
@@ -192,29 +164,6 @@ def fill(store: OwnerStore, events: int) -> None:
     DayCosts(store, clock).run_once()
     store.transact("watermark", [bind(MARK, {"end": END})])
     TemplateDays(store, clock).run_once()
-
-
-def own(store: StoreConfig, tokens: Tokens, ready: Event, ended: Event) -> None:
-    with OwnerStore.open(store, tokens=tokens):
-        ready.set()
-        ended.wait()
-
-
-def cpu_ms(pid: int) -> float:
-    """Processor time of a process so far, its own and the system's for it."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") * 1000
-
-
-def milliseconds(work: Callable[[], object], owner: int) -> tuple[float, float]:
-    """Median time of a visit, and the owner's processor time for one."""
-    spent = []
-    before = cpu_ms(owner)
-    for _ in range(VISITS):
-        start = time.perf_counter()
-        work()
-        spent.append((time.perf_counter() - start) * 1000)
-    return statistics.median(spent), (cpu_ms(owner) - before) / VISITS
 
 
 def pages(
@@ -257,79 +206,41 @@ def pages(
         "template": chosen,
         "usage": lambda: table_usage(client, TABLE, UsageFilters(window=window), clock),
     }
-    return {name: milliseconds(visit, owner) for name, visit in visits.items()}
-
-
-def free_ports() -> int:
-    with socket.socket() as first:
-        first.bind(("127.0.0.1", 0))
-        return min(int(first.getsockname()[1]), 65_000)
+    return {name: _store.milliseconds(visit, owner) for name, visit in visits.items()}
 
 
 def measure(folder: Path, events: int) -> dict[str, Any]:
-    environ = {"LAKEHELM_HOME": str(folder), "LAKEHELM__STORE__PORT": str(free_ports())}
-    config = load_config(ROOT / "config" / "lakehelm.yaml", environ).config
-    tokens = Tokens("writer-of-a-benchmark", "reader-of-a-benchmark")
+    config = _store.demo_config(folder)
     figures: dict[str, Any] = {"events": events, "days": DAYS}
-    start = time.perf_counter()
-    if not config.store.path.exists():
-        with OwnerStore.open(config.store) as store:
-            fill(store, events)
-        figures["filled_in_seconds"] = round(time.perf_counter() - start)
+    figures |= _store.filled(config.store, lambda store: fill(store, events))
     figures["store_mib"] = config.store.path.stat().st_size // 2**20
-    spawn = multiprocessing.get_context("spawn")
-    ready, ended = spawn.Event(), spawn.Event()
-    owner = spawn.Process(target=own, args=(config.store, tokens, ready, ended))
-    owner.start()
-    try:
-        assert ready.wait(120), "the owner did not start"
-        with StoreClient(config.store, token=tokens.reader) as client:
-            pid = owner.pid or 0
-            seen = {window: pages(client, config, window, pid) for window in WINDOWS}
-            text = Filters(window="30d", text="l_orderkey = 1234567 ")
-            begin = time.perf_counter()
-            list_queries(client, text, clock, limit=200)
-            figures["text_search_30d_ms"] = round((time.perf_counter() - begin) * 1000)
-    finally:
-        ended.set()
-        owner.join(60)
-    for number, name in enumerate(("windows_ms", "owner_cpu_ms")):
-        figures[name] = {
-            window: {page: round(spent[number]) for page, spent in one.items()}
-            for window, one in seen.items()
-        }
-    for name, parts in {
-        "history_ms": ("history", "history_of_a_status", "history_of_a_user"),
-        "detail_ms": ("detail",),
-        "workloads_ms": ("workloads", "template"),
-        "usage_ms": ("usage",),
-    }.items():
-        figures[name] = round(max(one[part][0] for one in seen.values() for part in parts))
-    return figures
+    with (
+        _store.served(config.store) as owner,
+        StoreClient(config.store, token=_store.TOKENS.reader) as client,
+    ):
+        seen = {window: pages(client, config, window, owner) for window in WINDOWS}
+        text = Filters(window="30d", text="l_orderkey = 1234567 ")
+        begin = time.perf_counter()
+        list_queries(client, text, clock, limit=200)
+        figures["text_search_30d_ms"] = round((time.perf_counter() - begin) * 1000)
+    history = ("history", "history_of_a_status", "history_of_a_user")
+    return figures | _store.by_window(seen) | {
+        "history_ms": _store.worst(seen, *history),
+        "detail_ms": _store.worst(seen, "detail"),
+        "workloads_ms": _store.worst(seen, "workloads", "template"),
+        "usage_ms": _store.worst(seen, "usage"),
+    }  # fmt: skip
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=10_000_000)
-    parser.add_argument("--store", type=Path, help="a folder to keep the store in, and use again")
-    parser.add_argument("--json", action="store_true", help="one line instead of an indented text")
+    _store.add_options(parser)
     given = parser.parse_args()
-    if given.store is not None:
-        found = measure(given.store.resolve(), given.events)
-    else:
-        with tempfile.TemporaryDirectory(prefix="lakehelm-bench-") as folder:
-            found = measure(Path(folder), given.events)
+    with _store.folder_of(given.store) as folder:
+        found = measure(folder, given.events)
     is_ok = all(found[name] <= limit for name, limit in LIMITS.items())
-    result = {
-        "benchmark": "pages",
-        **found,
-        "load_average": os.getloadavg()[0],
-        "figures": {name: found[name] for name in LIMITS},
-        "limits": LIMITS,
-        "ok": is_ok,
-    }
-    print(json.dumps(result, indent=None if given.json else 2))
-    return 0 if is_ok else 1
+    return _store.tell("pages", found, LIMITS, is_ok, given.json)
 
 
 if __name__ == "__main__":

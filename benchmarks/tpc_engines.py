@@ -34,11 +34,10 @@ from sqlglot.optimizer.qualify_tables import qualify_tables
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, its folder is on the path only
 
+from benchmarks import _store
 from benchmarks._timed_tpch import varied
-from benchmarks.pages import free_ports
 from lakehouse_core import duck
 from lakehouse_core.catalog import open_catalog
-from lakehouse_core.config import load_config
 from lakehouse_core.config.environment import read_machine
 from lakehouse_core.domain.errors import EngineError
 from lakehouse_core.domain.query import EngineId
@@ -88,11 +87,10 @@ class Asked:
 
 
 def settings(folder: Path) -> Config:
-    environ = {f"LAKEHELM__{name}": str(free_ports()) for name in PORTS}
-    environ |= {"LAKEHELM_HOME": str(folder), "LAKEHELM__STORE__PORT": str(free_ports())}
+    environ = {f"LAKEHELM__{name}": str(_store.free_port()) for name in PORTS}
     environ |= {"LAKEHELM__ENGINES__SPARK__DRIVER_MEMORY": "1GiB"}
     environ |= {"LAKEHELM__ENGINES__TRINO__HEAP": "1GiB"}
-    config = load_config(ROOT / "config" / "lakehelm.yaml", environ).config
+    config = _store.demo_config(folder, environ)
     for catalog in config.catalogs.values():
         catalog.warehouse.mkdir(parents=True, exist_ok=True)
     ensure_tokens(config)

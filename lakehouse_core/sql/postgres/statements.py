@@ -33,7 +33,7 @@ class Prepared:
     """One statement.
 
     Attributes:
-        sql: its text; of several in one text, its own part as sqlglot writes it.
+        sql: its text; of several in one text, its own part.
         tree: what sqlglot makes of it; None when it cannot be parsed: an engine may know better.
         oids: types of its parameters as the client declared them; 0 where it did not.
         cursor: the one that is declared for it; None: it is to be run.
@@ -74,18 +74,40 @@ class Prepared:
 
 
 def split(sql: str) -> list[Prepared]:
-    """The statements of a text, in order."""
+    """The statements of a text, in order; one that cannot be parsed as a whole stays whole."""
+    pieces = _pieces(sql)
+    if len(pieces) <= 1:
+        return [_one(sql)]
+    found = [_one(piece) for piece in pieces]
+    return found if all(one.tree is not None for one in found) else [Prepared(sql, None)]
+
+
+def _one(sql: str) -> Prepared:
     cursor = parse_declare(sql)
     if cursor is not None:
-        first, *others = split(cursor.query)
-        return [replace(first, cursor=cursor), *others]
+        return replace(_one(cursor.query), cursor=cursor)
     try:
         trees = [tree for tree in sqlglot.parse(sql, dialect=DIALECT) if tree is not None]
     except (SqlglotError, RecursionError):
-        return [Prepared(sql, None)]
-    if len(trees) <= 1:
-        return [Prepared(sql, trees[0] if trees else None)]
-    return [Prepared(tree.sql(dialect=DIALECT), tree) for tree in trees]
+        trees = []
+    return Prepared(sql, trees[0] if len(trees) == 1 else None)
+
+
+def _pieces(sql: str) -> list[str]:
+    """The texts between semicolons, as they were written; none when they cannot be told."""
+    try:
+        tokens = Dialect.get_or_raise(DIALECT).tokenize(sql)
+    except SqlglotError:
+        return []
+    found, start, has_words = [], 0, False
+    for token in tokens:
+        if token.token_type is not TokenType.SEMICOLON:
+            has_words = True
+            continue
+        if has_words:
+            found.append(sql[start : token.start].strip())
+        start, has_words = token.end + 1, False
+    return [*found, sql[start:].strip()] if has_words else found
 
 
 def prepare(sql: str, oids: tuple[int, ...]) -> Prepared:

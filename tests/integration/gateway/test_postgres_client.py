@@ -57,6 +57,12 @@ def test_rows_and_types_are_those_of_the_engine(
         assert kinds[:5] == [20, 20, 1043, 1700, 1082]
 
 
+def test_the_engine_explains_a_statement(client: psycopg.Connection[Any]) -> None:
+    sql = "EXPLAIN SELECT n_name FROM lake.tpch.nation WHERE n_nationkey = 7"
+    ((_, plan),) = client.execute(sql).fetchall()
+    assert "n_nationkey" in plan
+
+
 def test_parameters_reach_the_engine_as_values(client: psycopg.Connection[Any]) -> None:
     found = client.execute(
         "SELECT count(*) FROM lake.tpch.orders WHERE o_orderdate < %s AND o_totalprice > %s "

@@ -43,6 +43,14 @@ def test_a_cursor_is_declared_for_a_query_and_goes_forward_only() -> None:
 
 
 @on_loop
+async def test_a_cursor_lives_within_one_message() -> None:
+    async with pg_site(RowsEngine(TEN)) as (here, client):
+        answers = await client.query(f"BEGIN; {DECLARE}; FETCH 2 FROM c; CLOSE c; COMMIT")
+        assert kinds(answers) == b"CCTDDCCCZ"
+        assert [one.sql for one in here.engine.asked] == ["SELECT x FROM lake.demo.t"]
+
+
+@on_loop
 async def test_rows_are_fetched_in_parts() -> None:
     async with pg_site(RowsEngine(TEN)) as (here, client):
         await client.query("BEGIN")

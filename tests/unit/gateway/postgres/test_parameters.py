@@ -16,6 +16,7 @@ from lakehouse_core.domain.errors import QueryFailedError
 from lakehouse_core.gateway.postgres import types as t
 from lakehouse_core.gateway.postgres.numeric import numeric_bytes
 from lakehouse_core.gateway.postgres.parameters import value_of
+from lakehouse_core.sql.postgres.cursors import Declare
 from lakehouse_core.sql.postgres.statements import Prepared, prepare, split
 
 
@@ -109,3 +110,12 @@ def test_statements_of_one_text_run_one_by_one() -> None:
         "SELECT 1",
         "SELECT ';' AS x",
     ]
+
+
+def test_statements_of_one_text_stay_as_they_were_written() -> None:
+    text = "-- a; b\nselect  A; /* ; */ CLOSE c ;; FETCH 2 FROM c; declare x CURSOR FOR select  1"
+    *found, declared = split(text)
+    assert [one.sql for one in found] == ["-- a; b\nselect  A", "/* ; */ CLOSE c", "FETCH 2 FROM c"]
+    assert (declared.cursor, declared.sql) == (Declare("x", "select  1", False, False), "select  1")
+    (broken,) = split("DELETE FROM t; SELEC 1 FROM FROM")
+    assert broken.tree is None

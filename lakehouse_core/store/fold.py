@@ -13,6 +13,7 @@ stands for one query per engine; were there two, the smaller id is taken.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from string import Template
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakehouse_core.store.tables import Fold, StoreTable
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A statement of an upsert.
+
+    Attributes:
+        sql: the statement.
+        about: the table of what it works on; where that is empty it does nothing, but to plan it
+            takes longer than all the others.
+    """
+
+    sql: str
+    about: str | None = None
+
 
 _UNKNOWN = " "  # below every letter
 _FINAL = 3  # above every revision
@@ -88,8 +104,11 @@ WHERE reports = 1
 """)
 
 # Those of which the report says exactly what is stored.
+_KEEPING = Template("""
+CREATE OR REPLACE TEMP TABLE merge_keep AS SELECT engine_id, query_id FROM merge_pair WHERE false
+""")
 _KEEP = Template("""
-CREATE OR REPLACE TEMP TABLE merge_keep AS
+INSERT INTO merge_keep
 SELECT merge_pair.engine_id, merge_pair.query_id
 FROM merge_pair
 JOIN $table AS stored ON stored.rowid = merge_pair.stored_id
@@ -168,10 +187,14 @@ INSERT INTO $table BY NAME
 SELECT * EXCLUDE (_row) FROM $source AS incoming ANTI JOIN merge_met USING (_row)
 """)
 
-_STEPS = (
-    _WANTED, _KNOWN, _HOME, _KEY, _HIT, _PROVISIONAL, _PAIR, _KEEP, _MANY, _NEW_PART,
-    _STORED_PART, _FOLD, _SETTLE, _DELETE, _INSERT_FOLDED, _MET, _INSERT_NEW,
-)  # fmt: skip
+# With the table that holds what each step is for: where it is empty, there is nothing to do.
+_STEPS: tuple[tuple[str | None, tuple[Template, ...]], ...] = (
+    (None, (_WANTED, _KNOWN, _HOME, _KEY, _HIT, _PROVISIONAL, _PAIR, _KEEPING)),
+    ("merge_pair", (_KEEP,)),
+    (None, (_MANY,)),
+    ("merge_many", (_NEW_PART, _STORED_PART, _FOLD, _SETTLE, _DELETE, _INSERT_FOLDED)),
+    (None, (_MET, _INSERT_NEW)),
+)
 
 CHANGED = """
 SELECT (SELECT count(*) FROM merge_key) - (SELECT count(*) FROM merge_keep) AS changed
@@ -180,7 +203,7 @@ SELECT (SELECT count(*) FROM merge_key) - (SELECT count(*) FROM merge_keep) AS c
 
 def fold_statements(
     spec: StoreTable, fold: Fold, columns: Sequence[str], source: str, unchanged: str
-) -> tuple[str, ...]:
+) -> tuple[Step, ...]:
     """What to run, in order, inside one transaction.
 
     Args:
@@ -217,7 +240,7 @@ def fold_statements(
         "ranks": " || ".join(f"{column.sql}.rank" for column in weighed),
         "own_ranks": " || ".join(column.own_rank for column in weighed),
     }
-    return tuple(step.substitute(values) for step in _STEPS)
+    return tuple(Step(one.substitute(values), about) for about, some in _STEPS for one in some)
 
 
 class _Column:

@@ -6,11 +6,12 @@ again, found by row id. The cost therefore follows the size of the batch, plus o
 
 from __future__ import annotations
 
+from functools import lru_cache
 from string import Template
 from typing import TYPE_CHECKING
 
 from lakehouse_core.store.batch import ROW_NUMBER
-from lakehouse_core.store.fold import CHANGED, fold_statements
+from lakehouse_core.store.fold import CHANGED, Step, fold_statements
 from lakehouse_core.store.literals import identifier, literal
 from lakehouse_core.store.schema import schema_of
 
@@ -27,8 +28,11 @@ FROM $table AS stored JOIN $source AS incoming ON $same_key
 """)
 
 # Incoming rows that change nothing: older than what is stored, or equal but for noise.
+_KEEPING = Template("""
+CREATE OR REPLACE TEMP TABLE merge_keep AS SELECT incoming_row FROM merge_hit WHERE false
+""")
 _KEEP = Template("""
-CREATE OR REPLACE TEMP TABLE merge_keep AS
+INSERT INTO merge_keep
 SELECT merge_hit.incoming_row
 FROM merge_hit
 JOIN $table AS stored ON stored.rowid = merge_hit.stored_id
@@ -53,7 +57,12 @@ SELECT (SELECT count(*) FROM $source) - (SELECT count(*) FROM merge_keep) AS cha
 """)
 
 
-def merge_statements(spec: StoreTable, source: str) -> tuple[str, ...]:
+_STEPS = ((_TURN, None), (_HIT, None), (_KEEPING, None), (_KEEP, "merge_hit"),
+          (_DELETE, "merge_hit"), (_INSERT, None))  # fmt: skip
+
+
+@lru_cache
+def merge_steps(spec: StoreTable, source: str) -> tuple[Step, ...]:
     """What to run, in order, inside one transaction.
 
     Args:
@@ -65,7 +74,7 @@ def merge_statements(spec: StoreTable, source: str) -> tuple[str, ...]:
     if spec.fold is not None:
         unchanged = _unchanged(spec, columns)
         return (
-            turn_statement(spec),
+            Step(turn_statement(spec)),
             *fold_statements(spec, spec.fold, columns, source, unchanged),
         )
     values = {
@@ -76,7 +85,7 @@ def merge_statements(spec: StoreTable, source: str) -> tuple[str, ...]:
         "same_key": " AND ".join(_equal(name) for name in spec.key),
         "unchanged": _unchanged(spec, columns),
     }
-    return tuple(step.substitute(values) for step in (_TURN, _HIT, _KEEP, _DELETE, _INSERT))
+    return tuple(Step(one.substitute(values), about) for one, about in _STEPS)
 
 
 def turn_statement(spec: StoreTable) -> str:
@@ -93,7 +102,7 @@ def changed_query(spec: StoreTable, source: str) -> str:
 
 def merge_script(spec: StoreTable, source: str) -> str:
     """The whole upsert as one text; its result is the number of rows written."""
-    steps = merge_statements(spec, source)
+    steps = [step.sql for step in merge_steps(spec, source)]
     return ";\n".join(("BEGIN TRANSACTION", *steps, "COMMIT", changed_query(spec, source)))
 
 

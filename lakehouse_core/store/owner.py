@@ -11,6 +11,7 @@ Every method may be called from any thread.
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 import time
@@ -28,7 +29,7 @@ from lakehouse_core.store import batch as batches
 from lakehouse_core.store import faults, gate
 from lakehouse_core.store.database import lock_down, seed_turns
 from lakehouse_core.store.literals import bind
-from lakehouse_core.store.merge import changed_query, merge_statements, turn_statement
+from lakehouse_core.store.merge import changed_query, merge_steps, turn_statement
 from lakehouse_core.store.migrate import migrate, roll_back, schema_version
 from lakehouse_core.store.recover import Recovery, note, open_or_rebuild
 from lakehouse_core.store.schema import spec_of
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     import pyarrow as pa
+
+    from lakehouse_core.store.fold import Step
 
 __all__ = ["OwnerStore", "Recovery", "Tokens"]
 
@@ -140,7 +143,7 @@ class OwnerStore:
         def work(cursor: duckdb.DuckDBPyConnection) -> None:
             for table, part in prepared.items():
                 cursor.register(_BATCH, part)
-                _run(cursor, merge_statements(spec_of(table), _BATCH))
+                _take(cursor, merge_steps(spec_of(table), _BATCH))
 
         self._in_turn(", ".join(prepared), work)
 
@@ -247,13 +250,13 @@ class OwnerStore:
 
     def _merge_slice(self, table: str, part: pa.Table) -> int:
         spec = spec_of(table)
-        statements = merge_statements(spec, _BATCH)
+        steps = merge_steps(spec, _BATCH)
         changed = 0
 
         def work(cursor: duckdb.DuckDBPyConnection) -> None:
             nonlocal changed
             cursor.register(_BATCH, part)
-            _run(cursor, statements)
+            _take(cursor, steps)
             row = cursor.execute(changed_query(spec, _BATCH)).fetchone()
             changed = int(row[0]) if row else 0
 
@@ -323,6 +326,13 @@ def _transaction(
         except duckdb.Error:
             roll_back(cursor)
             raise
+
+
+def _take(cursor: duckdb.DuckDBPyConnection, steps: Sequence[Step]) -> None:
+    """The steps of an upsert, but for those that have nothing to do."""
+    for about, group in itertools.groupby(steps, key=lambda step: step.about):
+        if about is None or cursor.execute(f"FROM {about} LIMIT 1").fetchone():
+            _run(cursor, [step.sql for step in group])
 
 
 def _run(cursor: duckdb.DuckDBPyConnection, statements: Sequence[str]) -> None:

@@ -93,13 +93,18 @@ public class TrinoJdbc {
 
     private static void cancel(Connection connection, String sql) throws Exception {
         try (Statement statement = connection.createStatement()) {
+            // The driver forgets a cancel that comes before the server's first answer.
             Thread canceller =
                     new Thread(
                             () -> {
                                 try {
-                                    Thread.sleep(1_500);
-                                    statement.cancel();
-                                } catch (InterruptedException | SQLException error) {
+                                    while (!Thread.interrupted()) {
+                                        Thread.sleep(1_000);
+                                        statement.cancel();
+                                    }
+                                } catch (InterruptedException ended) {
+                                    // the statement is over
+                                } catch (SQLException error) {
                                     throw new IllegalStateException(error);
                                 }
                             });
@@ -107,6 +112,7 @@ public class TrinoJdbc {
             try {
                 show(statement.executeQuery(sql));
             } finally {
+                canceller.interrupt();
                 canceller.join();
             }
         }

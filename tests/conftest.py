@@ -49,8 +49,9 @@ _PORTS = (
     "LAKEHELM__UI__PORT",
 )
 
-if (Path(__file__).parent / "fixtures_runtime.py").exists():
-    pytest_plugins = ("tests.fixtures_runtime",)
+pytest_plugins = ("tests.fixtures_runtime",)
+# Java programs of tests live for minutes: they never earn back the work of its second compiler.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 # No deadlines: two cores shared with a JVM make any of them a lottery.
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -108,6 +109,28 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not accept: {report.longrepr}"
     return report
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Where all results come together, failures are told at once: a run may not reach its end."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_AtOnce(config))
+
+
+class _AtOnce:
+    """Says which test failed and why, on a line of its own, when it fails."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if terminal is not None and report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = crash.message if crash else str(report.longrepr)
+            terminal.ensure_newline()
+            terminal.write_line(f"FAILED {report.nodeid} ({report.when}): {why[:500]}", red=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

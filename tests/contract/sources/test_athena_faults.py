@@ -248,7 +248,7 @@ def test_trouble_half_way_keeps_what_was_read(cloud: Cloud, store: OwnerStore) -
 
 
 @pytest.mark.slow
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_fails_and_whenever_it_is_cut_no_query_is_passed_over(
     store: OwnerStore, data: st.DataObject

@@ -200,7 +200,7 @@ def test_it_fills_the_tables_it_says_it_fills(world: World) -> None:
     assert filled <= set(source.capabilities.tables) <= set(TABLES)
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_batches_in_any_order_and_any_number_give_the_same_totals(
     world: World, store: OwnerStore, data: st.DataObject

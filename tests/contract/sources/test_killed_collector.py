@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-KILLS = 10
+KILLS = 6
 PATIENCE_SECONDS = 60
 
 pytestmark = pytest.mark.duckdb  # opens the store again and again

@@ -6,6 +6,7 @@ psql, SQLAlchemy, Trino's CLI and JDBC driver, dbt.
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,8 @@ ENDLESS = (
     "WHERE a.l_comment || b.l_comment || c.l_comment LIKE '%never%'"
 )
 OIDS = {"integer": 23, "bigint": 20, "varchar": 1043, "date": 1082, "double": 701, "decimal": 1700}
+# What a protocol does to rows is the same on every engine, and these take minutes on two cores.
+ALL_PROTOCOLS = bool(os.environ.get("LAKEHELM_TEST_ALL_PROTOCOLS"))
 WORDS = {"int32": "integer", "int64": "bigint", "string": "varchar", "large_string": "varchar",
          "date32[day]": "date", "double": "double"}  # fmt: skip
 
@@ -148,7 +151,7 @@ def jdbc(site: Site, jars: tuple[Path, Path], spark_java: Java) -> Iterator[Jdbc
 
 
 def test_tpch_is_what_the_engine_itself_says(site: Site) -> None:
-    """Rows and types of all 22 queries, over both protocols."""
+    """Rows and types of all 22 queries; on DuckDB each over both protocols, else in turn."""
     postgres = psycopg.connect(
         host="127.0.0.1", port=site.gateway.port.postgres_port, user="ana", dbname="lake",
         options="-c search_path=tpch", autocommit=True,
@@ -156,9 +159,13 @@ def test_tpch_is_what_the_engine_itself_says(site: Site) -> None:
     cursor = site.gateway.connect().cursor()
     with postgres:
         for number, sql in queries().items():
-            types, rows = site.direct(sql, "trino")
-            assert plain(cursor.execute(sql).fetchall()) == rows, number
-            assert [column.type_code for column in cursor.description] == types, number
+            is_both = ALL_PROTOCOLS or site.name == "duckdb"
+            if is_both or number % 2:
+                types, rows = site.direct(sql, "trino")
+                assert plain(cursor.execute(sql).fetchall()) == rows, number
+                assert [column.type_code for column in cursor.description] == types, number
+            if not is_both and number % 2:
+                continue
             types, rows = site.direct(sql, "postgres")
             answer = postgres.execute(sql)
             assert plain(answer.fetchall()) == rows, number

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Two builds, on cores that other tests may be using.
 pytestmark = [pytest.mark.lake, pytest.mark.spark, pytest.mark.timeout(900)]
 
-PARTS_BEFORE_THE_KILL = 5
+PARTS_BEFORE_THE_KILL = 4
 KILL_SECONDS = 300.0
 
 

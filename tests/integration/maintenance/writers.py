@@ -55,6 +55,7 @@ class Writer:
         )
         self._lake, self.name, self._luck = lake, table, luck
         self._lock = threading.Lock()
+        self._copies: list[TableName] = []
         self._next = 1_000
         self.model: dict[int, tuple[int, str]] = {}
         self.done: Counter[str] = Counter()
@@ -67,6 +68,7 @@ class Writer:
         self._catalog.register_table((*self.name.namespace, name), table.metadata_location)
         copy = Writer(self._lake, replace(self.name, name=name), self._luck, self._catalog)
         copy.model, copy._next = dict(self.model), self._next
+        self._copies.append(copy.name)
         return copy
 
     @property
@@ -128,7 +130,9 @@ class Writer:
             thread.join()
 
     def close(self) -> None:
-        """Let the catalog go."""
+        """Let the copies and the catalog go: what looks at all tables would look at each."""
+        for one in self._copies:
+            self._catalog.drop_table((*one.namespace, one.name))
         self._catalog.engine.dispose()
 
     def _append(self, table: Table) -> None:

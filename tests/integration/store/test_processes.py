@@ -82,7 +82,7 @@ def test_sigkill_of_the_owner_during_heavy_ingestion_loses_and_doubles_nothing(
     moments = random.Random(7)  # noqa: S311 when to kill
     owner.start()
     writing += [start_writing(owner, name, 100_000, rows) for name in names]
-    for _ in range(6):
+    for _ in range(4):
         for name in names:
             wait_for_more(owner, name, moments.randrange(2, 8))
         owner.kill()

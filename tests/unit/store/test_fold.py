@@ -213,7 +213,7 @@ def expected_value(events: Sequence[QueryEvent], name: str) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data(), sent=st.lists(reports(), min_size=1, max_size=7))
 def test_order_repetition_and_batching_of_reports_do_not_matter(
     scratch: OwnerStore, data: st.DataObject, sent: list[QueryEvent]

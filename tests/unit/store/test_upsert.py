@@ -265,7 +265,7 @@ def table_after(store: OwnerStore, deliveries: Sequence[Sequence[QueryEvent]]) -
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(data=st.data(), deliveries=BATCHES)
 def test_any_order_and_repetition_of_batches_gives_the_same_table(
     scratch: OwnerStore, data: st.DataObject, deliveries: list[list[QueryEvent]]

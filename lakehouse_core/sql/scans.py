@@ -10,12 +10,11 @@ whatever reads them. Rendering the whole tree again could change what the statem
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import Dialect, exp
 from sqlglot.errors import SqlglotError
 
 from lakehouse_core.domain.errors import QueryFailedError
@@ -30,7 +29,6 @@ SYNTAX_ERROR = "SYNTAX_ERROR"
 
 _QUERIES = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 _WRITES = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Copy, exp.Attach, exp.Detach)
-_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?!ANALYZE\b)", re.IGNORECASE)
 _TABLE_FUNCTIONS = frozenset({"generate_series", "range", "unnest"})
 
 
@@ -76,9 +74,12 @@ def parse_scan(sql: str, *, dialect: str, catalog: str) -> Scan:
         QueryFailedError: it is not one reading statement, or names something that is no lake table;
             says what to do.
     """
-    explained = _EXPLAIN.match(sql)
-    asked = sql if explained is None else " " * explained.end() + sql[explained.end() :]
-    tree = _parse(asked, dialect)
+    tree = _parse(sql, dialect)
+    if isinstance(tree, exp.Command) and tree.name.upper() == "EXPLAIN":
+        tokenize = Dialect.get_or_raise(dialect).tokenize
+        start = tokenize(sql)[0].end + 1
+        if [token.text.upper() for token in tokenize(sql[start:])[:1]] != ["ANALYZE"]:
+            tree = _parse(" " * start + sql[start:], dialect)  # every name stays where it is
     _refuse_writes(tree)
     common = {cte.alias_or_name.casefold() for cte in tree.find_all(exp.CTE)}
     edits = [*_table_edits(tree, dialect, catalog, common), *_column_edits(tree)]

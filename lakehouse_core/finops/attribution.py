@@ -40,18 +40,27 @@ WITH {HOURS}, {EVENTS}, charges AS (
 ), {ATTRIBUTIONS}, allocation AS ({allocation_sql(DUCKDB)})
 """  # noqa: S608 constants of ours
 COST_HOUR_SQL = f"{_ALLOCATION} {cost_hour_sql('allocation')}"
-# Of an hour whose queries are gone: the split it has, and what bills say of it, which is nobody's.
+# Of an hour whose queries are gone: the split it has, that of bills as long as it adds up to them,
+# and what bills say of it since, which is nobody's.
 CLOSED_SQL = f"""
-{_ALLOCATION}, bills AS (
-  {cost_hour_sql("(SELECT * FROM allocation WHERE starts_with(price_id, 'bill:')) AS billed")}
-)
-SELECT * FROM bills
-UNION ALL BY NAME
-SELECT cost_hour.* FROM cost_hour JOIN hours
-  ON epoch_us(cost_hour.hour_at) // {HOUR_US} = hours.hour_no
-JOIN charges USING (hour_at, engine_id, resource, meter, price_id)
-WHERE cost_hour.runs > 0 AND NOT starts_with(price_id, 'bill:')
-  AND NOT (charges.method = 'none' AND charges.cost = 0)
+{_ALLOCATION}, split AS (
+  SELECT cost_hour.*, charges.method = 'none' AND charges.cost = 0 AS is_replaced,
+    starts_with(price_id, 'bill:') AS is_bill, (
+      sum(cost_hour.cost) OVER line = charges.cost
+      AND sum(cost_hour.list_cost) OVER line = charges.list_cost
+      AND sum(cost_hour.contracted_cost) OVER line = charges.contracted_cost) AS is_whole
+  FROM cost_hour JOIN hours ON epoch_us(cost_hour.hour_at) // {HOUR_US} = hours.hour_no
+  JOIN charges USING (hour_at, engine_id, resource, meter, price_id, currency)
+  WHERE cost_hour.runs > 0
+  WINDOW line AS (PARTITION BY hour_at, engine_id, resource, meter, price_id)
+), kept AS (
+  SELECT * EXCLUDE (is_replaced, is_bill, is_whole) FROM split
+  WHERE NOT is_replaced AND (is_whole OR NOT is_bill)
+), billed AS (
+  SELECT * FROM allocation ANTI JOIN kept USING (hour_at, engine_id, resource, meter, price_id)
+  WHERE starts_with(price_id, 'bill:')
+), bills AS ({cost_hour_sql("billed")})
+SELECT * FROM bills UNION ALL BY NAME SELECT * FROM kept
 """  # noqa: S608 constants of ours
 COST_QUERY_SQL = f"""
 {_ALLOCATION}, top AS ({cost_query_sql("allocation")}) SELECT * FROM top

@@ -35,7 +35,7 @@ NEEDED = ("said_start", "said_end", "said_cost", "currency")
 
 # Times with a zone are what they are; others are local ones of $zone, where an hour may come twice
 # or never.
-_ZONED = "(Z|:[0-9.]+ ?[+-][0-9]{2}(:?[0-9]{2})?)$"
+_ZONED = "( ?(Z|UTC)|:[0-9.]+ ?[+-][0-9]{2}(:?[0-9]{2})?)$"
 _TIME = Template("""CASE
     WHEN regexp_matches($text, '$zoned') THEN try_cast($text AS TIMESTAMPTZ)
     WHEN $$zone::VARCHAR IS NOT NULL

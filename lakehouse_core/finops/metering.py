@@ -246,28 +246,31 @@ def _read_facts(
 
 def _sized(store: TelemetryStore, book: PriceBook, hours: list[int]) -> list[dict[str, Any]]:
     """What queries say of sizes, where any engine is priced by credits."""
-    at = hour_at(max(hours))
-    prices = (price for name in book.engine_types for price in book.compute(name, at))
-    if all(price.unit != "credit" for price in prices):
+    if not any(
+        _of_unit(book, name, hour, "credit") for name in book.engine_types for hour in hours
+    ):
         return []
     rows: list[dict[str, Any]] = store.read(sql.SIZED_SQL, hours=hours).to_pylist()
     return rows
 
 
 def _byte_rules(book: PriceBook, hours: Sequence[int]) -> dict[str, list[Any]]:
-    """What a query is charged for at least, and where a failed one is free, per engine."""
-    at = hour_at(max(hours))
-    prices = {
-        name: price
+    """What a query is charged for at least, and whether a failed one is free, per engine, hour."""
+    rules = [
+        (name, hour, price.minimum_bytes or 0, price.failed_is_free)
         for name in book.engine_types
-        for price in book.compute(name, at)
-        if price.unit == "tb_scanned"
-    }
-    return {
-        "priced": list(prices),
-        "minimums": [price.minimum_bytes or 0 for price in prices.values()],
-        "free": [name for name, price in prices.items() if price.failed_is_free],
-    }
+        for hour in hours
+        if (price := _of_unit(book, name, hour, "tb_scanned")) is not None
+    ]
+    names = ("priced", "priced_in", "minimums", "free")
+    return {name: [rule[place] for rule in rules] for place, name in enumerate(names)}
+
+
+def _of_unit(book: PriceBook, engine_id: str, hour: int, unit: str) -> Price | None:
+    """The first price of a unit that counts for an engine in an hour."""
+    start = hour_at(hour)
+    stretches = book.stretches(engine_id, start, start + HOUR)
+    return next((p for one in stretches for p in one.prices if p.unit == unit), None)
 
 
 def _storage(

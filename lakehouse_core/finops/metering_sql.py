@@ -46,17 +46,19 @@ SELECT engine_id, resource, hour_no FROM credited_hours ORDER BY ALL
 
 # Bytes as they are billed: with the engine's minimum, failed queries left out where they are free.
 USE_SQL = f"""
-WITH {HOURS}, {EVENTS}, used AS ({
+WITH {HOURS}, {EVENTS}, rules AS (
+  SELECT unnest($priced::VARCHAR[]) AS engine_id, unnest($priced_in::BIGINT[]) AS hour_no,
+    unnest($minimums::BIGINT[]) AS minimum, unnest($free::BOOLEAN[]) AS is_free
+), used AS ({
     pieces_sql(
         DUCKDB,
         '''
   SELECT engine_id, resource, hour_no, count(*) AS runs, sum(piece_us) AS execution_us,
     sum(piece_cpu_us) AS cpu_us,
-    sum(CASE WHEN piece_bytes = 0
-        OR (status = 'failed' AND list_contains($free::VARCHAR[], engine_id)) THEN 0
-      ELSE greatest(piece_bytes, coalesce(list_extract(
-        $minimums::BIGINT[], list_position($priced::VARCHAR[], engine_id)), 0)) END) AS bytes
-  FROM pieces GROUP BY engine_id, resource, hour_no''',
+    sum(CASE WHEN piece_bytes = 0 OR (status = 'failed' AND coalesce(is_free, false)) THEN 0
+      ELSE greatest(piece_bytes, coalesce(minimum, 0)) END) AS bytes
+  FROM pieces LEFT JOIN rules USING (engine_id, hour_no)
+  GROUP BY engine_id, resource, hour_no''',
     )
 })
 SELECT engine_id, resource, hour_no, runs, execution_us::BIGINT AS execution_us,
@@ -171,6 +173,12 @@ WITH events AS (
 ), executed AS ({hours_sql(DUCKDB)})
 SELECT hour_no FROM executed
 UNION SELECT epoch_us(hour) // {HOUR_US} FROM metering WHERE collected_at >= $since::TIMESTAMPTZ
+-- What of cloud services is billed depends on the whole day (`meters`).
+UNION SELECT epoch_us(services.hour) // {HOUR_US} FROM metering AS services SEMI JOIN (
+    SELECT engine_id, hour FROM metering WHERE collected_at >= $since::TIMESTAMPTZ) AS news
+  ON services.engine_id = news.engine_id
+    AND epoch_us(services.hour) // 86400000000 = epoch_us(news.hour) // 86400000000
+  WHERE services.meter = 'cloud_services'
 UNION SELECT unnest(generate_series(epoch_us(started_at) // {HOUR_US},
     epoch_us(greatest(started_at, coalesce(ended_at, started_at))) // {HOUR_US}))
   FROM query_attribution WHERE collected_at >= $since::TIMESTAMPTZ

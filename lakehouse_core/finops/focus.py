@@ -97,7 +97,8 @@ WITH service AS (
     coalesce(failed, 0) AS failed, coalesce(piece.cost, 0) AS cost,
     coalesce(piece.list_cost, 0) AS list_cost,
     coalesce(piece.contracted_cost, 0) AS contracted_cost, origin.unit, origin.method,
-    origin.cost AS origin_cost, origin.list_cost AS origin_list, origin.quantity,
+    origin.cost AS origin_cost, origin.list_cost AS origin_list,
+    origin.contracted_cost AS origin_contracted, origin.quantity,
     CASE WHEN origin.basis = 'billed' THEN coalesce(origin.billed_cost, origin.cost) ELSE 0 END
       AS origin_billed,
     coalesce(charge_category, CASE WHEN origin.cost < 0 THEN 'Adjustment' ELSE 'Usage' END)
@@ -152,8 +153,8 @@ SELECT
   NULL::VARCHAR AS "HostProviderName",
   coalesce(provider, $issuer::VARCHAR) AS "InvoiceIssuerName",
   list_cost AS "ListCost",
-  CASE WHEN is_priced THEN coalesce(list_cost / nullif(list_rate, 0), 0)::DECIMAL(38,15) END
-    AS "PricingQuantity",
+  CASE WHEN is_priced THEN coalesce(list_cost / nullif(list_rate, 0),
+    contracted_cost / nullif(contracted_rate, 0), 0)::DECIMAL(38,15) END AS "PricingQuantity",
   CASE WHEN is_priced THEN coalesce(priced_in, consumed_in, 'Units') END AS "PricingUnit",
   category AS "ServiceCategory", service AS "ServiceName",
   coalesce(provider, $issuer::VARCHAR) AS "ServiceProviderName",
@@ -163,9 +164,10 @@ SELECT
     'cost_center': cost_center, 'user': nullif(user_name, ''), 'source': nullif(source, '')}})
     ::VARCHAR END AS "AllocatedTags",
   CASE charge_category WHEN 'Usage' THEN 'Usage-Based' ELSE 'One-Time' END AS "ChargeFrequency",
-  CASE WHEN is_priced THEN CASE WHEN origin_list = 0 THEN 0
-    ELSE quantity::DOUBLE * list_cost::DOUBLE / origin_list::DOUBLE END::DECIMAL(38,15) END
-    AS "ConsumedQuantity",
+  CASE WHEN is_priced THEN coalesce(
+    quantity::DOUBLE * list_cost::DOUBLE / nullif(origin_list::DOUBLE, 0),
+    quantity::DOUBLE * contracted_cost::DOUBLE / nullif(origin_contracted::DOUBLE, 0), 0)
+    ::DECIMAL(38,15) END AS "ConsumedQuantity",
   CASE WHEN is_priced THEN coalesce(consumed_in, 'Units') END AS "ConsumedUnit",
   CASE WHEN is_priced THEN coalesce(contracted_rate, 0)::DECIMAL(38,15) END
     AS "ContractedUnitPrice",

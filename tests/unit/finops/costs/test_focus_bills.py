@@ -93,3 +93,18 @@ def test_a_refund_has_no_unit_price(
     assert row["ChargeClass"] == ("Correction" if told_as == "Usage" else None)
     assert row["ListUnitPrice"] is None
     assert row["PricingQuantity"] is None
+
+
+def test_a_bill_without_list_prices_keeps_focus(
+    store: OwnerStore, demo_config: Config, tmp_path: Path
+) -> None:
+    config = priced(demo_config)
+    told(store, query(0.5, 600), query(0.6, 77, user_name="cy"))
+    path = tmp_path / "focus.parquet"
+    used = line("Usage", "8", "8") | {"ListCost": "0", "ContractedCost": "8"}
+    used |= {"ConsumedQuantity": "4", "ConsumedUnit": "Hours"}
+    found = exported(store, config, path, write(tmp_path, used))
+    assert found.verdict.violations == ()
+    rows = [row for row in pq.read_table(path).to_pylist() if row["x_CostBasis"] == "billed"]
+    assert sum(row["ConsumedQuantity"] for row in rows) == Decimal(4)
+    assert {row["ContractedUnitPrice"] for row in rows} == {Decimal(2)}

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import pairwise
 
 from lakehouse_core.domain.cost import TB, Price
 
@@ -120,6 +121,15 @@ class PriceBook:
         fitting = [p for p in self._valid(at) if p.unit == "gb_month" and p.sku in (None, sku)]
         order = sorted(fitting, key=lambda p: (p.origin == "config", p.valid_from))
         return order[-1] if order else None
+
+    def storage_stretches(self, catalog: str, start: datetime, end: datetime) -> Iterator[Stretch]:
+        """The prices of a catalog's files from a moment to another, in order; at most one each."""
+        mine = [p for p in self.prices if p.unit == "gb_month"]
+        changes = {p.valid_from for p in mine} | {p.valid_to for p in mine if p.valid_to}
+        cuts = [start, *sorted(at for at in changes if start < at < end), end]
+        for at, until in pairwise(cuts):
+            price = self.storage(catalog, at)
+            yield Stretch(at, until, () if price is None else (price,))
 
     def _line(self, engine_id: str) -> tuple[list[datetime], list[tuple[Price, ...]]]:
         if engine_id not in self._lines:

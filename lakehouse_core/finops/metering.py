@@ -282,14 +282,23 @@ def _storage(
 ) -> list[Charge]:
     charges = []
     for row in store.read(sql.STORAGE_SQL, hours=list(hours)).to_pylist():
-        start = hour_at(row["hour_no"])
-        price = book.storage(row["catalog"], start)
-        passed = min(HOUR, now - start) / HOUR
-        if price is None or passed <= 0:
+        for charge in _stored(book, row, now):
+            fact = facts.get((charge.engine_id, row["hour_no"]), Facts())
+            is_billed = fact.is_billed(charge.meter, charge.resource)
+            charges.append(_replaced(charge) if is_billed else charge)
+    return charges
+
+
+def _stored(book: PriceBook, row: Mapping[str, Any], now: datetime) -> Iterable[Charge]:
+    """What keeping a catalog's files cost in an hour, as far as it has passed."""
+    start = hour_at(row["hour_no"])
+    for stretch in book.storage_stretches(row["catalog"], start, start + HOUR):
+        passed = Decimal((min(stretch.end, now) - stretch.start) // MICROSECOND) / HOUR_US
+        if not stretch.prices or passed <= 0:
             continue
-        months = Decimal(str(passed)) / HOURS_PER_MONTH
-        quantity = rounded(Decimal(int(row["bytes"])) / GB * months)
-        charge = Charge(
+        (price,) = stretch.prices
+        quantity = rounded(Decimal(int(row["bytes"])) / GB * (passed / HOURS_PER_MONTH))
+        yield Charge(
             hour_at=start,
             engine_id=f"{STORAGE}{row['catalog']}",
             resource=price.sku or "",
@@ -307,10 +316,6 @@ def _storage(
             is_provisional=start + HOUR > now,
             computed_at=now,
         )
-        fact = facts.get((charge.engine_id, row["hour_no"]), Facts())
-        is_billed = fact.is_billed(charge.meter, charge.resource)
-        charges.append(_replaced(charge) if is_billed else charge)
-    return charges
 
 
 def _divided(charge: Charge, fact: Facts) -> Charge:

@@ -1,4 +1,4 @@
-"""What is told late, or bills that come later still, leave no hour with a cost that is not so."""
+"""What is told late, bills that come later, prices that change: no hour keeps a wrong cost."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from lakehouse_core.finops.attribution import unbalanced_hours
 from lakehouse_core.finops.bills import BillOptions, import_bill
 from lakehouse_core.finops.reconcile import reconcile
 from lakehouse_core.store.retention import apply_retention
+from lakehouse_core.store.rows import to_arrow
+from tests.factories import lake_table, table_metrics
 from tests.ui.scenario import rows_of
 from tests.unit.finops.costs.test_bills import HOUR, NOW, write
 from tests.unit.finops.costs.test_metering import priced, settle, told
@@ -96,6 +98,21 @@ def test_a_minimum_counts_in_the_hours_that_its_price_is_for(
     found = settle(store, config)
     assert found["trino", 0].metered == Decimal(1)
     assert found["trino", 2].metered == Decimal(5)
+
+
+def test_a_storage_price_that_changes_within_an_hour_divides_it(
+    store: OwnerStore, demo_config: Config
+) -> None:
+    old = {"unit": "gb_month", "list_price": "1", "valid_to": at(0.5).isoformat()}
+    new = {"unit": "gb_month", "list_price": "3", "valid_from": at(0.5).isoformat()}
+    config = priced(demo_config, book={"old": old, "new": new})
+    store.upsert("lake_table", to_arrow("lake_table", [lake_table(table_id="lake.a.t")]))
+    sizes = table_metrics(table_id="lake.a.t", total_bytes=730 * 10**9, collected_at=START)
+    store.upsert("table_metrics", to_arrow("table_metrics", [sizes]))
+    told(store, query(0.5, 60))
+    found = settle(store, config)
+    assert found["storage:lake", 0].metered == Decimal(2)
+    assert found["storage:lake", 1].metered == Decimal(3)
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])

@@ -31,12 +31,12 @@ class Step:
 
     Attributes:
         sql: the statement.
-        about: the table of what it works on; where that is empty it does nothing, but to plan it
-            takes longer than all the others.
+        worklist: SQL that tells a row of what it works on. Where there is none it does nothing, but
+            to plan it takes longer than all the others.
     """
 
     sql: str
-    about: str | None = None
+    worklist: str | None = None
 
 
 _UNKNOWN = " "  # below every letter
@@ -187,12 +187,15 @@ INSERT INTO $table BY NAME
 SELECT * EXCLUDE (_row) FROM $source AS incoming ANTI JOIN merge_met USING (_row)
 """)
 
-# With the table that holds what each step is for: where it is empty, there is nothing to do.
+# Each with its worklist.
 _STEPS: tuple[tuple[str | None, tuple[Template, ...]], ...] = (
     (None, (_WANTED, _KNOWN, _HOME, _KEY, _HIT, _PROVISIONAL, _PAIR, _KEEPING)),
-    ("merge_pair", (_KEEP,)),
+    ("FROM merge_pair LIMIT 1", (_KEEP,)),
     (None, (_MANY,)),
-    ("merge_many", (_NEW_PART, _STORED_PART, _FOLD, _SETTLE, _DELETE, _INSERT_FOLDED)),
+    (
+        "FROM merge_many LIMIT 1",
+        (_NEW_PART, _STORED_PART, _FOLD, _SETTLE, _DELETE, _INSERT_FOLDED),
+    ),
     (None, (_MET, _INSERT_NEW)),
 )
 
@@ -240,7 +243,9 @@ def fold_statements(
         "ranks": " || ".join(f"{column.sql}.rank" for column in weighed),
         "own_ranks": " || ".join(column.own_rank for column in weighed),
     }
-    return tuple(Step(one.substitute(values), about) for about, some in _STEPS for one in some)
+    return tuple(
+        Step(one.substitute(values), worklist) for worklist, some in _STEPS for one in some
+    )
 
 
 class _Column:

@@ -57,8 +57,9 @@ SELECT (SELECT count(*) FROM $source) - (SELECT count(*) FROM merge_keep) AS cha
 """)
 
 
-_STEPS = ((_TURN, None), (_HIT, None), (_KEEPING, None), (_KEEP, "merge_hit"),
-          (_DELETE, "merge_hit"), (_INSERT, None))  # fmt: skip
+_ANY_HIT = "FROM merge_hit LIMIT 1"
+_STEPS = ((_TURN, None), (_HIT, None), (_KEEPING, None), (_KEEP, _ANY_HIT), (_DELETE, _ANY_HIT),
+          (_INSERT, None))  # fmt: skip
 
 
 @lru_cache
@@ -85,7 +86,7 @@ def merge_steps(spec: StoreTable, source: str) -> tuple[Step, ...]:
         "same_key": " AND ".join(_equal(name) for name in spec.key),
         "unchanged": _unchanged(spec, columns),
     }
-    return tuple(Step(one.substitute(values), about) for one, about in _STEPS)
+    return tuple(Step(one.substitute(values), worklist) for one, worklist in _STEPS)
 
 
 def turn_statement(spec: StoreTable) -> str:

@@ -330,8 +330,8 @@ def _transaction(
 
 def _take(cursor: duckdb.DuckDBPyConnection, steps: Sequence[Step]) -> None:
     """The steps of an upsert, but for those that have nothing to do."""
-    for about, group in itertools.groupby(steps, key=lambda step: step.about):
-        if about is None or cursor.execute(f"FROM {about} LIMIT 1").fetchone():
+    for worklist, group in itertools.groupby(steps, key=lambda step: step.worklist):
+        if worklist is None or cursor.execute(worklist).fetchone():
             _run(cursor, [step.sql for step in group])
 
 

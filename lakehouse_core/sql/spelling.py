@@ -49,8 +49,3 @@ def lake_column(name: str) -> str:
 def name_in(dialect: str, name: str) -> str:
     """One name as a statement has it: quoted where it must be."""
     return exp.to_identifier(name).sql(dialect=dialect)
-
-
-def text_in(dialect: str, text: str) -> str:
-    """A text as a literal."""
-    return exp.Literal.string(text).sql(dialect=dialect)

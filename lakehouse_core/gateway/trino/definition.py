@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from lakehouse_core.gateway.trino.iceberg_types import trino_type
-from lakehouse_core.sql.spelling import name_in, text_in
+from lakehouse_core.sql.scans import quote_text
+from lakehouse_core.sql.spelling import name_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -105,7 +106,7 @@ def _term(name: str) -> str:
 
 
 def _text(text: str) -> str:
-    return text_in(_DIALECT, text)
+    return quote_text(text, _DIALECT)
 
 
 def _array(texts: Iterator[str]) -> str:

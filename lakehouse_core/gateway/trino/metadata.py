@@ -14,8 +14,10 @@ import duckdb
 import pyarrow as pa
 
 from lakehouse_core import duck
+from lakehouse_core.catalog import current_metadata_location
 from lakehouse_core.catalog.metadata import read_metadata
-from lakehouse_core.domain.errors import CatalogError, QueryFailedError
+from lakehouse_core.domain.errors import CatalogError, QueryFailedError, TableGoneError
+from lakehouse_core.domain.table import TableName
 from lakehouse_core.gateway.names import full_name, visible_schemas
 from lakehouse_core.gateway.questions import SECONDS, SETTINGS, Questions
 from lakehouse_core.gateway.trino.definition import definition
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lakehouse_core.catalog import LakeCatalog
-    from lakehouse_core.domain.table import TableName
     from lakehouse_core.gateway.questions import Asked
     from lakehouse_core.gateway.trino.session import ClientSession
     from lakehouse_core.routing.request import Sight
@@ -139,18 +140,18 @@ class Metadata:
     def _created(self, name: tuple[str, str, str], sight: Sight) -> pa.Table:
         """The statement that would create a table, as far as it may be known."""
         catalog, schema, table = name
+        wanted = TableName(catalog, tuple(schema.split(".")), table)
         try:
-            for one, location in self._catalogs[catalog].tables().items():
-                if (".".join(one.namespace), one.name) != (schema, table):
-                    continue
-                found = read_metadata(location)
-                columns = tuple(field.name for field in found.fields if field.is_column)
-                shown = sight.visible(full_name(one), columns)
-                if shown is not None:
-                    return pa.table({"Create Table": [definition(name, found, shown)]})
+            found = read_metadata(current_metadata_location(self._catalogs[catalog], wanted))
+        except TableGoneError as error:
+            raise _no_table(".".join(name)) from error
         except CatalogError as error:
             raise QueryFailedError(str(error), code="EXTERNAL") from error
-        raise _no_table(".".join(name))
+        columns = tuple(field.name for field in found.fields if field.is_column)
+        shown = sight.visible(full_name(wanted), columns)
+        if shown is None:
+            raise _no_table(".".join(name))
+        return pa.table({"Create Table": [definition(name, found, shown)]})
 
     def _parsed(self, sql: str, session: ClientSession) -> str | None:
         return parse_metadata(sql, "trino", session.catalog)

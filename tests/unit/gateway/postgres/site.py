@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lakehouse_core.domain.errors import TableGoneError
 from lakehouse_core.domain.query import EngineId
 from lakehouse_core.domain.table import TableName
 from lakehouse_core.engines.base import Cost, RowStream
@@ -96,6 +97,11 @@ class Names:
 
     def namespaces(self) -> list[tuple[str, ...]]:
         return sorted({table.namespace for table in self._tables})
+
+    def metadata_location(self, table: TableName) -> str:
+        if table not in self._tables:
+            raise TableGoneError(f"Table {table} is not in catalog {self.name!r}")
+        return self._tables[table]
 
     def tables(self, namespace: tuple[str, ...] | None = None) -> dict[TableName, str]:
         del namespace

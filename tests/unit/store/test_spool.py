@@ -14,11 +14,13 @@ from lakehouse_core.domain.errors import StoreError
 from lakehouse_core.store.batch import prepare
 from lakehouse_core.store.owner import OwnerStore
 from lakehouse_core.store.rows import to_arrow
-from lakehouse_core.store.spool import Spool
+from lakehouse_core.store.spool import Spool, replay
 from tests.factories import NOW, query_event, watermark
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pyarrow as pa
 
     from lakehouse_core.config.models import StoreConfig
 
@@ -56,6 +58,24 @@ def test_batches_are_replayed_in_the_order_they_were_written(
         put(spool, "watermark", watermark(position=str(number)))
     with OwnerStore.open(place) as store:
         assert position(store) == "4"
+
+
+def test_batches_of_one_table_are_merged_at_once_though_writers_took_turns(spool: Spool) -> None:
+    for number in range(4):
+        put(spool, "watermark", watermark(position=str(number)))
+        put(spool, "query_event", query_event(query_id=f"q{number}"))
+    merged: list[tuple[str, list[str]]] = []
+
+    def merge(table: str, rows: pa.Table) -> None:
+        column = "position" if table == "watermark" else "query_id"
+        merged.append((table, rows.column(column).to_pylist()))
+
+    assert replay(spool, merge) == 8
+    assert merged == [
+        ("query_event", ["q0", "q1", "q2", "q3"]),
+        ("watermark", ["0", "1", "2", "3"]),
+    ]
+    assert spool.pending() == []
 
 
 def test_an_upsert_does_not_overtake_what_waits_for_its_table(

@@ -13,14 +13,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.health import HealthState
-from lakehouse_core.domain.maintenance import State
+from lakehouse_core.domain.maintenance import Kind, State
 from lakehouse_core.maintenance.decisions import MUCH, PROPOSER
 from lakehouse_core.maintenance.difference import figures_of, is_material, material_difference
 from lakehouse_core.maintenance.states import Step
+from lakehouse_core.recommend.after_etl import PROPOSER_AFTER_ETL
 from lakehouse_core.recommend.layout_proposals import SCAN_BYTES, is_layout
+from lakehouse_core.recommend.propose import dedupe_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime
 
     from lakehouse_core.config.models import MaintenanceConfig
@@ -65,9 +67,9 @@ def reconcile(wanted: Iterable[Action], around: Situation) -> list[Step]:
         keys.add(action.dedupe_key)
         steps += _reconcile_one(action, around)
     steps += [
-        _expire(action, around.gone.get(action.table_id, NO_LONGER_NEEDED), around.now)
+        _expire(action, why, around.now)
         for key, action in around.known.items()
-        if key not in keys and action.state in WAITING and _is_ours_or_over(action, around)
+        if key not in keys and action.state in WAITING and (why := _why_over(action, keys, around))
     ]
     return steps
 
@@ -87,6 +89,18 @@ def _is_ours_or_over(action: Action, around: Situation) -> bool:
     """What somebody proposed by hand stands as it is, until its time is over or its table gone."""
     is_over = around.now >= action.expires_at or action.table_id in around.gone
     return action.proposed_by == PROPOSER or is_over
+
+
+def _why_over(action: Action, wanted_keys: Collection[str], around: Situation) -> str | None:
+    """Why a proposal that was not made again is over; None: it stands."""
+    if _is_ours_or_over(action, around):
+        return around.gone.get(action.table_id, NO_LONGER_NEEDED)
+    if action.proposed_by == PROPOSER_AFTER_ETL:
+        if dedupe_key(action.table_id, Kind.COMPACT) in wanted_keys:
+            return "The whole table is to be compacted, which does this, too"
+        figures = figures_of(around.subjects[action.table_id].metrics)
+        return material_difference(action.predicted, figures, around.settings.min_difference)
+    return None
 
 
 def _refresh(last: Action, wanted: Action, around: Situation) -> list[Step]:

@@ -1,7 +1,7 @@
 """How fresh the figures are: which jobs feed them, when each last succeeded, which are late.
 
 A figure is as old as the last success of the slowest job behind it; it is stale when a job missed
-two of its intervals.
+two of its intervals. A job that writes down what it does as it goes is as good as its present run.
 """
 
 from __future__ import annotations
@@ -29,18 +29,23 @@ _PATIENCE = timedelta(seconds=30)  # a job of few seconds is not late for one sl
 
 LAST_SUCCESS_SQL = """
 SELECT agent, max(started_at) FILTER (outcome IN ('ok', 'partial')) AS succeeded_at,
-  max(started_at) AS started_at
+  max(started_at) AS started_at, arg_max(outcome, started_at) = 'running' AS is_running
 FROM agent_run GROUP BY agent
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A scheduled job that fills the store; `feeds` says which figures rest on it."""
+    """A scheduled job that fills the store; `feeds` says which figures rest on it.
+
+    Attributes:
+        is_live: it writes down what it does as it goes, so a long run makes no figure old.
+    """
 
     agent: str
     every: timedelta
     feeds: str  # e.g. queries, tables, health, workloads, recommendations, maintenance, upkeep
+    is_live: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +162,7 @@ def _maintenance(config: Config) -> tuple[Job, ...]:
     settings = config.maintenance
     return (
         Job(agent="recommend", every=settings.recommend_every, feeds="recommendations"),
-        Job(agent="maintain", every=settings.every, feeds="maintenance"),
+        Job(agent="maintain", every=settings.every, feeds="maintenance", is_live=True),
         Job(agent="savings", every=SAVINGS_EVERY, feeds="upkeep"),
         *(
             [Job(agent="layout", every=config.layout.every, feeds="layout")]
@@ -175,15 +180,17 @@ def _is_wanted(config: Config, source: str) -> bool:
 def freshness(store: TelemetryStore, expected: tuple[Job, ...], clock: Clock) -> Freshness:
     """When each expected job last succeeded."""
     now = clock()
-    seen = {row["agent"]: row["succeeded_at"] for row in store.read(LAST_SUCCESS_SQL).to_pylist()}
-    return Freshness(
-        at=now,
-        jobs=tuple(
-            JobFreshness(
-                job=job,
-                succeeded_at=seen.get(job.agent),
-                age=None if seen.get(job.agent) is None else now - seen[job.agent],
-            )
-            for job in expected
-        ),
-    )
+    rows = {row["agent"]: row for row in store.read(LAST_SUCCESS_SQL).to_pylist()}
+    # What a killed process left as running does not run: no other job of it begins any more.
+    newest = max((row["started_at"] for row in rows.values()), default=None)
+    often = min((job.every for job in expected), default=timedelta(0))
+    is_alive = newest is not None and not is_late(now - newest, often)
+
+    def of(job: Job) -> JobFreshness:
+        row = rows.get(job.agent)
+        if row is None:
+            return JobFreshness(job=job, succeeded_at=None, age=None)
+        at = now if job.is_live and row["is_running"] and is_alive else row["succeeded_at"]
+        return JobFreshness(job=job, succeeded_at=at, age=None if at is None else now - at)
+
+    return Freshness(at=now, jobs=tuple(map(of, expected)))

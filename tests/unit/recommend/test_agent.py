@@ -16,6 +16,7 @@ from lakehouse_core.domain.table import TableName
 from lakehouse_core.maintenance.audit import AUDIT_SQL, read_head, verify_chain
 from lakehouse_core.maintenance.records import actions_of, audit_of
 from lakehouse_core.maintenance.states import Ledger
+from lakehouse_core.recommend.after_etl import PROPOSER_AFTER_ETL, etl_key
 from tests.factories import lake_table, query_event, snapshot_commit, table_metrics
 from tests.unit.recommend.test_cures import SMALL
 
@@ -209,6 +210,47 @@ def test_what_the_table_does_not_need_any_more_is_withdrawn(lake: Lake, config: 
     (found,) = run(lake, config)
     assert found.state is State.EXPIRED
     assert "does not need it" in str(found.explanation)
+
+
+def after_etl(lake: Lake, config: Config, files: int) -> Action:
+    """What a batch job has just written is proposed to be put together, and nothing else."""
+    lake.table("events", **SMALL)
+    (whole,) = run(lake, config)
+    end(lake, whole, State.EXPIRED)
+    part = replace(
+        whole,
+        action_id="after-etl",
+        dedupe_key=etl_key(whole.table_id),
+        proposed_by=PROPOSER_AFTER_ETL,
+        predicted=(Change(name="data_files", unit="files", before=files, after=1),),
+    )
+    Ledger(lake.store, lake.clock).propose(part)
+    return part
+
+
+def seen_again(lake: Lake, config: Config, action: Action) -> Action:
+    return next(one for one in run(lake, config) if one.action_id == action.action_id)
+
+
+@pytest.mark.slow
+def test_a_part_is_not_proposed_beside_the_whole(lake: Lake, config: Config) -> None:
+    found = seen_again(lake, config, after_etl(lake, config, SMALL["data_files"]))
+    assert found.state is State.EXPIRED
+    assert "The whole table" in str(found.explanation)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("files_then", "state"), [(10, State.PROPOSED), (336, State.EXPIRED)], ids=["same", "fewer"]
+)
+def test_a_part_whose_files_are_gone_is_withdrawn(
+    lake: Lake, config: Config, files_then: int, state: State
+) -> None:
+    part = after_etl(lake, config, files_then)
+    lake.table("events", snapshot_id=2, data_files=10)
+    found = seen_again(lake, config, part)
+    assert found.state is state
+    assert ("10" in str(found.explanation)) == (state is State.EXPIRED)
 
 
 @pytest.mark.slow

@@ -71,6 +71,28 @@ def test_a_failed_run_does_not_make_a_figure_fresh(store: Shelf) -> None:
     assert "collect:trino last succeeded 1 m 40 s ago" in str(seen.warning())
 
 
+def test_a_long_run_of_a_job_that_writes_as_it_goes_makes_no_figure_old(store: Shelf) -> None:
+    work = Job(agent="maintain", every=timedelta(seconds=5), feeds="maintenance", is_live=True)
+    store.add(
+        "agent_run",
+        run(200, agent="maintain"),
+        run(190, agent="maintain", outcome="running"),
+        run(20, agent="collect:trino"),
+    )
+    seen = freshness(store, (TRINO, work), clock)
+    assert seen.of("maintenance").warning() is None
+    assert seen.of("maintenance").as_of == NOW
+
+
+def test_a_run_that_a_killed_process_left_open_is_no_run(store: Shelf) -> None:
+    work = Job(agent="maintain", every=timedelta(seconds=5), feeds="maintenance", is_live=True)
+    store.add(
+        "agent_run", run(200, agent="maintain"), run(190, agent="maintain", outcome="running")
+    )
+    seen = freshness(store, (TRINO, work), clock)
+    assert "maintain last succeeded 3 m 20 s ago" in str(seen.of("maintenance").warning())
+
+
 def test_a_job_that_never_ran_is_said_to_be_missing(store: Shelf) -> None:
     seen = freshness(store, (TRINO,), clock)
     assert seen.as_of is None

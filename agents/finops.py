@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from agents.watch import Lease
     from lakehouse_core.config.models import Config
     from lakehouse_core.domain.clock import Clock
-    from lakehouse_core.store.port import TelemetryStore
+    from lakehouse_core.store.port import TelemetryStore, TogetherStore
 
 WATERMARK = "finops"
 OVERLAP = timedelta(minutes=10)  # a batch may have waited in the spool
 SETTLING_HOURS = 26
 
 
-def run_once(store: TelemetryStore, config: Config, clock: Clock, lease: Lease) -> Result:
+def run_once(store: TogetherStore, config: Config, clock: Clock, lease: Lease) -> Result:
     """Bring charges and their split up to date."""
     now = clock()
     book = keep_prices(store, config, now)

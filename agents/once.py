@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from agents.runs import Result
     from lakehouse_core.config.models import Config
     from lakehouse_core.store.client import StoreClient
-    from lakehouse_core.store.port import TelemetryStore
+    from lakehouse_core.store.port import TelemetryStore, TogetherStore
 
 
 @contextmanager
-def writing_store(config: Config) -> Iterator[TelemetryStore]:
+def writing_store(config: Config) -> Iterator[TogetherStore]:
     """The store, to write to: the owner's when it runs, else opened here and served to nobody.
 
     Raises:

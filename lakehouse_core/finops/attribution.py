@@ -1,13 +1,16 @@
 """Splitting hours in the store, with the very statement that Spark runs over the history.
 
 The hours that are open, and those that changed since the pipeline ran, are split here within a
-minute; the pipeline's answer for the same rows is the same. An hour is out of balance when its
-charges and their split do not add up to the same: it is split again. Costs stay longer than the
-queries they are of: an hour without its queries keeps its split, but for what a bill replaces.
+minute; the pipeline's answer for the same rows is the same. Charges and their split are written
+together: whoever reads finds that they add up, also while the hour goes on. An hour is out of
+balance when its charges and their split do not add up to the same: it is split again. Costs stay
+longer than the queries they are of: an hour without its queries keeps its split, but for what a
+bill replaces.
 """
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from lakehouse_core.domain.attribution import (
@@ -18,25 +21,43 @@ from lakehouse_core.domain.attribution import (
     cost_query_sql,
     labels_sql,
 )
+from lakehouse_core.domain.cost import Charge
 from lakehouse_core.finops.metering import close_hours, hour_at, meter_hours
 from lakehouse_core.finops.metering_sql import ATTRIBUTIONS, EVENTS, HOURS
-from lakehouse_core.store.replace import replace_rows
+from lakehouse_core.store.replace import replacement
+from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.store.schema import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
+    import pyarrow as pa
+
     from lakehouse_core.config.models import Config
     from lakehouse_core.domain.pricebook import PriceBook
-    from lakehouse_core.store.port import TelemetryStore
+    from lakehouse_core.store.port import TelemetryStore, TogetherStore
 
 HOURS_AT_ONCE = 24
 PROBES_HOLD = 6  # so many intervals a probe speaks for when no other follows
 
+_KINDS = {
+    **dict.fromkeys(("hour_at", "computed_at"), "TIMESTAMPTZ"),
+    **dict.fromkeys(("quantity", "attributed", "billed_cost"), "DECIMAL(38, 9)"),
+    **dict.fromkeys(("list_cost", "contracted_cost", "cost"), "DECIMAL(38, 9)"),
+    **dict.fromkeys(("capacity", "minimum_bytes"), "BIGINT"),
+    **dict.fromkeys(("failed_is_free", "is_provisional"), "BOOLEAN"),
+}
+_CHARGE = tuple(one.name for one in fields(Charge))
+# Charges that are not written yet, a list per column, in the place of those with the same key.
+_FRESH = ", ".join(
+    f"unnest($fresh_{name}::{_KINDS.get(name, 'VARCHAR')}[]) AS {name}" for name in _CHARGE
+)
 _ALLOCATION = f"""
-WITH {HOURS}, {EVENTS}, charges AS (
+WITH {HOURS}, {EVENTS}, fresh AS (SELECT {_FRESH}), charges AS (
   SELECT charge.* FROM charge JOIN hours ON epoch_us(charge.hour_at) // {HOUR_US} = hours.hour_no
+  ANTI JOIN fresh USING (hour_at, engine_id, resource, meter, price_id)
+  UNION ALL BY NAME FROM fresh
 ), {ATTRIBUTIONS}, allocation AS ({allocation_sql(DUCKDB)})
 """  # noqa: S608 constants of ours
 COST_HOUR_SQL = f"{_ALLOCATION} {cost_hour_sql('allocation')}"
@@ -91,7 +112,7 @@ WHERE coalesce(charged.cost, 0) <> coalesce(split.cost, 0)
 
 
 def settle_hours(
-    store: TelemetryStore,
+    store: TogetherStore,
     config: Config,
     book: PriceBook,
     hours: Iterable[int],
@@ -115,13 +136,13 @@ def settle_hours(
     for some in _slices([hour for hour in wanted if hour > oldest]):
         if not go_on():
             break
-        rows += meter_hours(store, book, some, now, gap)
-        rows += split_hours(store, some)
+        rows += _split_hours(store, some, meter_hours(store, book, some, now, gap))
     for some in _slices([hour for hour in wanted if hour <= oldest]):
         if not go_on():
             break
-        rows += close_hours(store, some, now)
-        rows += _replace_split(store, "cost_hour", CLOSED_SQL, some)
+        charges = close_hours(store, some, now)
+        split = _split(store, "cost_hour", CLOSED_SQL, some, charges)
+        rows += _write(store, {"charge": to_arrow("charge", charges), "cost_hour": split})
     return rows
 
 
@@ -130,22 +151,36 @@ def unbalanced_hours(store: TelemetryStore) -> list[int]:
     return sorted(store.read(UNBALANCED_SQL).column("hour_no").to_pylist())
 
 
-def split_hours(store: TelemetryStore, hours: Sequence[int]) -> int:
-    """Split some hours, in the place of how they were split; returns how many rows changed."""
-    labels = store.read(COST_LABEL_SQL, hours=sorted(hours))
-    if labels.num_rows:
-        schema = schema_of("cost_label")
-        store.upsert("cost_label", labels.select(schema.names).cast(schema))
-    rows = _replace_split(store, "cost_hour", COST_HOUR_SQL, hours)
-    return rows + _replace_split(store, "cost_query", COST_QUERY_SQL, hours)
+def _split_hours(store: TogetherStore, hours: Sequence[int], charges: Sequence[Charge]) -> int:
+    """Write some hours' charges, split, in the place of what is there; how many rows changed."""
+    schema = schema_of("cost_label")
+    labels = store.read(COST_LABEL_SQL, hours=sorted(hours)).select(schema.names).cast(schema)
+    return _write(
+        store,
+        {
+            "charge": to_arrow("charge", charges),
+            "cost_label": labels,
+            "cost_hour": _split(store, "cost_hour", COST_HOUR_SQL, hours, charges),
+            "cost_query": _split(store, "cost_query", COST_QUERY_SQL, hours, charges),
+        },
+    )
 
 
-def _replace_split(store: TelemetryStore, table: str, sql: str, hours: Sequence[int]) -> int:
+def _split(
+    store: TelemetryStore, table: str, sql: str, hours: Sequence[int], charges: Sequence[Charge]
+) -> pa.Table:
+    """The rows that make the split of some hours what it is with these charges."""
     wanted = sorted(hours)
-    moments = [hour_at(number) for number in wanted]
+    fresh = {f"fresh_{name}": [getattr(one, name) for one in charges] for name in _CHARGE}
     schema = schema_of(table)
-    fresh = store.read(sql, hours=wanted).select(schema.names).cast(schema)
-    return replace_rows(store, table, moments, fresh, time="hour_at")
+    split = store.read(sql, hours=wanted, **fresh).select(schema.names).cast(schema)
+    moments = [hour_at(number) for number in wanted]
+    return replacement(store, table, moments, split, time="hour_at")
+
+
+def _write(store: TogetherStore, batches: dict[str, pa.Table]) -> int:
+    filled = {table: rows for table, rows in batches.items() if rows.num_rows}
+    return store.upsert_together(filled) if filled else 0
 
 
 def _slices(hours: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -32,7 +32,6 @@ from lakehouse_core.domain.cost import (
 from lakehouse_core.domain.money import rounded
 from lakehouse_core.finops import metering_sql as sql
 from lakehouse_core.finops.meters import LINES, NOTHING, Facts, Line
-from lakehouse_core.store.rows import to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -51,11 +50,11 @@ SETTLES_ELSE = timedelta(minutes=15)
 
 def meter_hours(
     store: TelemetryStore, book: PriceBook, hours: Sequence[int], now: datetime, gap: timedelta
-) -> int:
-    """Compute the charges of some hours anew and write those that changed; returns how many.
+) -> list[Charge]:
+    """Compute the charges of some hours anew: those that are, and those that are no longer.
 
     Args:
-        store: where quantities are read from and charges go.
+        store: where quantities are read from.
         book: the prices.
         hours: numbers of hours since 1970.
         now: hours that may still change are told apart by it.
@@ -86,11 +85,10 @@ def meter_hours(
         for one in stored
         if _key(one) not in kept and not one.price_id.startswith(BILL) and one.reason != NO_LONGER
     ]
-    rows = fresh + gone
-    return store.upsert("charge", to_arrow("charge", rows)) if rows else 0
+    return fresh + gone
 
 
-def close_hours(store: TelemetryStore, hours: Sequence[int], now: datetime) -> int:
+def close_hours(store: TelemetryStore, hours: Sequence[int], now: datetime) -> list[Charge]:
     """Let bills take the place of charges in hours whose queries are not in the store any more.
 
     Nothing is metered anew: what was charged stays, unless a bill is for it.
@@ -100,13 +98,12 @@ def close_hours(store: TelemetryStore, hours: Sequence[int], now: datetime) -> i
     for one in stored:
         if one.price_id.startswith(BILL) and _is_use(one):
             facts[one.engine_id, _number(one.hour_at)].billed.add((one.meter, one.resource))
-    rows = [
+    return [
         replace(_replaced(one), computed_at=now)
         for one in stored
         if not one.price_id.startswith(BILL)
         and facts[one.engine_id, _number(one.hour_at)].is_billed(one.meter, one.resource)
     ]
-    return store.upsert("charge", to_arrow("charge", rows)) if rows else 0
 
 
 def engine_charges(

@@ -26,7 +26,7 @@ from lakehouse_core.store.sessions import Sessions
 from lakehouse_core.store.spool import Spool, replay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -103,6 +103,10 @@ class StoreClient:
                 raise
             path.unlink(missing_ok=True)
         return changed
+
+    def upsert_together(self, batches_of: Mapping[str, pa.Table]) -> int:
+        """Upsert into several tables, one after the other; see `upsert`."""
+        return sum(self.upsert(table, rows) for table, rows in batches_of.items())
 
     def replay_spool(self, table: str | None = None) -> int:
         """Send what waits in the spool (of one table, or of all) and return how many batches.

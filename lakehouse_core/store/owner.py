@@ -132,20 +132,22 @@ class OwnerStore:
     def upsert(self, table: str, rows: pa.Table) -> int:
         """Insert or replace rows by the table's key; durable when it returns."""
         prepared = batches.prepare(table, rows)
-        if self.spool.pending(table):
-            self.replay_spool()
+        self._let_pass(table)
         return self._merge(table, prepared)
 
-    def upsert_together(self, batches_of: Mapping[str, pa.Table]) -> None:
+    def upsert_together(self, batches_of: Mapping[str, pa.Table]) -> int:
         """Upsert into several tables in one transaction: all of it, or nothing."""
         prepared = {table: batches.prepare(table, rows) for table, rows in batches_of.items()}
+        for table in prepared:
+            self._let_pass(table)
+        changed = 0
 
         def work(cursor: duckdb.DuckDBPyConnection) -> None:
-            for table, part in prepared.items():
-                cursor.register(_BATCH, part)
-                _take(cursor, merge_steps(spec_of(table), _BATCH))
+            nonlocal changed
+            changed = sum(_upsert(cursor, table, part) for table, part in prepared.items())
 
         self._in_turn(", ".join(prepared), work)
+        return changed
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -242,6 +244,11 @@ class OwnerStore:
             raise
         return connection
 
+    def _let_pass(self, table: str) -> None:
+        """Write what waits for a table, so that nothing overtakes it; the tender sees to others."""
+        if self.spool.pending(table):
+            replay(self.spool, self._merge_rows, table)
+
     def _merge_rows(self, table: str, rows: pa.Table) -> None:
         self._merge(table, batches.prepare(table, rows))
 
@@ -249,16 +256,11 @@ class OwnerStore:
         return sum(self._merge_slice(table, part) for part in batches.slices(prepared))
 
     def _merge_slice(self, table: str, part: pa.Table) -> int:
-        spec = spec_of(table)
-        steps = merge_steps(spec, _BATCH)
         changed = 0
 
         def work(cursor: duckdb.DuckDBPyConnection) -> None:
             nonlocal changed
-            cursor.register(_BATCH, part)
-            _take(cursor, steps)
-            row = cursor.execute(changed_query(spec, _BATCH)).fetchone()
-            changed = int(row[0]) if row else 0
+            changed = _upsert(cursor, table, part)
 
         self._in_turn(table, work)
         return changed
@@ -326,6 +328,15 @@ def _transaction(
         except duckdb.Error:
             roll_back(cursor)
             raise
+
+
+def _upsert(cursor: duckdb.DuckDBPyConnection, table: str, part: pa.Table) -> int:
+    """Merge a prepared batch; returns how many rows were new or different."""
+    spec = spec_of(table)
+    cursor.register(_BATCH, part)
+    _take(cursor, merge_steps(spec, _BATCH))
+    row = cursor.execute(changed_query(spec, _BATCH)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _take(cursor: duckdb.DuckDBPyConnection, steps: Sequence[Step]) -> None:

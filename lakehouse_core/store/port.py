@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
 
@@ -30,4 +32,16 @@ class TelemetryStore(Protocol):
 
     def close(self) -> None:
         """Release connections; what was acknowledged stays."""
+        ...
+
+
+class TogetherStore(TelemetryStore, Protocol):
+    """A store that also writes several tables as one."""
+
+    def upsert_together(self, batches_of: Mapping[str, pa.Table]) -> int:
+        """Upsert into several tables, in their order; returns how many rows were new or different.
+
+        The owner does it in one transaction. A client has none of its own: it upserts into one
+        table after the other.
+        """
         ...

@@ -33,6 +33,23 @@ def replace_rows(
 ) -> int:
     """Make `fresh` all that the table has of some moments; returns how many rows changed.
 
+    See `replacement` for the arguments.
+    """
+    rows = replacement(store, table, moments, fresh, time=time, count=count)
+    return store.upsert(table, rows) if rows.num_rows else 0
+
+
+def replacement(
+    store: TelemetryStore,
+    table: str,
+    moments: list[Any],
+    fresh: pa.Table,
+    *,
+    time: str,
+    count: str = "runs",
+) -> pa.Table:
+    """The rows that make `fresh` all that the table has of some moments, once they are upserted.
+
     Args:
         store: where the table is.
         table: its name.
@@ -48,8 +65,7 @@ def replace_rows(
         ),
         moments=moments,
     )
-    batches = (fresh, _gone(table, stored, fresh))
-    return sum(store.upsert(table, batch) for batch in batches if batch.num_rows)
+    return pa.concat_tables([fresh, _gone(table, stored, fresh)])
 
 
 def _gone(table: str, stored: pa.Table, fresh: pa.Table) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -111,6 +112,30 @@ def test_what_changes_late_restates_only_its_hours(store: OwnerStore, demo_confi
     after = store.read("SELECT * FROM charge WHERE computed_at < $at ORDER BY ALL", at=later)
     assert [row for row in before if row in after.to_pylist()] == before
     assert finops.run_once(store, demo_config, lambda: later, Lease()).rows == 0
+
+
+def test_who_reads_while_an_hour_is_settled_finds_that_it_adds_up(
+    store: OwnerStore, demo_config: Config
+) -> None:
+    """The running hour is charged anew every minute, and pages read at any moment."""
+    seen: list[Decimal] = []
+    is_over = threading.Event()
+
+    def read() -> None:
+        while not is_over.is_set():
+            seen.extend(one.difference for one in reconcile(store, START, LATER))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for number in range(8):
+            told(store, query(2.5 + number / 100, 20 + number, query_id=f"q{number}"))
+            settle(store, demo_config, LATER + timedelta(minutes=number))
+    finally:
+        is_over.set()
+        reader.join()
+    assert len(seen) > 8
+    assert set(seen) == {Decimal(0)}
 
 
 def test_a_first_run_that_was_cut_off_is_carried_on(store: OwnerStore, demo_config: Config) -> None:

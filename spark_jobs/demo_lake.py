@@ -11,7 +11,7 @@ dropped first.
 
 | table | what is wrong with it |
 |---|---|
-| tpch.* | nothing |
+| demo.lineitem, demo.orders and the six others of TPC-H | nothing |
 | demo.events | 14 days of hourly appends: 336 small files |
 | demo.orders_cdc | merge-on-read changes: position deletes |
 | demo.skewed | one country has 60 times the rows of each other |
@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-FORMAT = 1  # raised when the same scale and seed shall give other tables than before
+FORMAT = 2  # raised when the same scale and seed shall give other tables than before
 DEFAULT_ANCHOR = "2026-11-01T00:00:00Z"
+NAMESPACE = "demo"
 TPCH_TABLES = (
     "customer",
     "lineitem",
@@ -197,7 +198,7 @@ def open_spark(plan: Plan) -> SparkSession:
 
 
 def clear(spark: SparkSession, plan: Plan) -> None:
-    """Remove our tables and what a killed build left in their folders; have the namespaces.
+    """Remove our tables and what a killed build left in their folders; have the namespace.
 
     Through Iceberg's own catalog: `DROP TABLE` reads the table first, which fails on the damaged
     metadata that a crash may leave. The files go with the folder, so nothing needs to be listed.
@@ -206,14 +207,13 @@ def clear(spark: SparkSession, plan: Plan) -> None:
     catalog = iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, plan.catalog)
     warehouse = plan.conf[f"spark.sql.catalog.{plan.catalog}.warehouse"].rstrip("/")
     files = _file_system(spark, warehouse)
-    for namespace, names in (("tpch", TPCH_TABLES), ("demo", DEMO_TABLES)):
-        whole = {"name": f"{plan.catalog}.{namespace}"}
-        spark.sql("CREATE NAMESPACE IF NOT EXISTS IDENTIFIER(:name)", args=whole)
-        for name in names:
-            identifier = iceberg.catalog.TableIdentifier.parse(f"{namespace}.{name}")
-            catalog.dropTable(identifier, False)
-            folder = f"{warehouse}/{namespace}/{name}"
-            files.delete(_jvm(spark).org.apache.hadoop.fs.Path(folder), True)
+    whole = {"name": f"{plan.catalog}.{NAMESPACE}"}
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS IDENTIFIER(:name)", args=whole)
+    for name in (*TPCH_TABLES, *DEMO_TABLES):
+        identifier = iceberg.catalog.TableIdentifier.parse(f"{NAMESPACE}.{name}")
+        catalog.dropTable(identifier, False)
+        folder = f"{warehouse}/{NAMESPACE}/{name}"
+        files.delete(_jvm(spark).org.apache.hadoop.fs.Path(folder), True)
 
 
 def _write_all(
@@ -223,11 +223,11 @@ def _write_all(
     tpch: Future[dict[str, Path]],
     progress: Progress,
 ) -> dict[str, dict[str, Any]]:
-    def one(namespace: str, name: str, write: Callable[[SparkSession], None]) -> dict[str, Any]:
-        session = _session(spark, plan, namespace)
+    def one(name: str, write: Callable[[SparkSession], None]) -> dict[str, Any]:
+        session = _session(spark, plan)
         write(session)
         summary = summarise(session, name)
-        progress.step(f"{plan.catalog}.{namespace}.{name}: {summary['rows']:,} rows")
+        progress.step(f"{plan.catalog}.{NAMESPACE}.{name}: {summary['rows']:,} rows")
         return summary
 
     demo: dict[str, Callable[[SparkSession], None]] = {
@@ -237,12 +237,15 @@ def _write_all(
         "skewed": lambda session: write_skewed(session, plan),
         "healthy": lambda session: write_healthy(session, plan),
     }
-    running = {f"demo.{name}": pool.submit(one, "demo", name, w) for name, w in demo.items()}
+    running = {name: pool.submit(one, name, write) for name, write in demo.items()}
     files = tpch.result()
     progress.step("TPC-H generated")
     for name, path in files.items():
-        running[f"tpch.{name}"] = pool.submit(one, "tpch", name, _tpch_writer(name, path))
-    return {f"{plan.catalog}.{name}": work.result() for name, work in sorted(running.items())}
+        running[name] = pool.submit(one, name, _tpch_writer(name, path))
+    return {
+        f"{plan.catalog}.{NAMESPACE}.{name}": work.result()
+        for name, work in sorted(running.items())
+    }
 
 
 # --- TPC-H ---------------------------------------------------------------------------------------
@@ -483,11 +486,11 @@ def summarise(session: SparkSession, name: str) -> dict[str, Any]:
     return {"rows": count, "checksum": str(checksum)}
 
 
-def _session(spark: SparkSession, plan: Plan, namespace: str) -> SparkSession:
+def _session(spark: SparkSession, plan: Plan) -> SparkSession:
     """A session of its own, so that settings and current namespace are not shared by threads."""
     session = spark.newSession()
     # By statement: `session.catalog` looks at the thread's active session, which is not this one.
-    session.sql("USE IDENTIFIER(:name)", args={"name": f"{plan.catalog}.{namespace}"})
+    session.sql("USE IDENTIFIER(:name)", args={"name": f"{plan.catalog}.{NAMESPACE}"})
     return session
 
 

@@ -142,18 +142,18 @@ DASHBOARDS: tuple[Template, ...] = (
     Template(
         "regions",
         "SELECT n.n_name, sum(l.l_extendedprice * (1 - l.l_discount)) AS revenue "
-        "FROM lake.tpch.customer c JOIN lake.tpch.orders o ON c.c_custkey = o.o_custkey "
-        "JOIN lake.tpch.lineitem l ON l.l_orderkey = o.o_orderkey "
-        "JOIN lake.tpch.supplier s ON l.l_suppkey = s.s_suppkey AND c.c_nationkey = s.s_nationkey "
-        "JOIN lake.tpch.nation n ON s.s_nationkey = n.n_nationkey "
-        "JOIN lake.tpch.region r ON n.n_regionkey = r.r_regionkey "
+        "FROM lake.demo.customer c JOIN lake.demo.orders o ON c.c_custkey = o.o_custkey "
+        "JOIN lake.demo.lineitem l ON l.l_orderkey = o.o_orderkey "
+        "JOIN lake.demo.supplier s ON l.l_suppkey = s.s_suppkey AND c.c_nationkey = s.s_nationkey "
+        "JOIN lake.demo.nation n ON s.s_nationkey = n.n_nationkey "
+        "JOIN lake.demo.region r ON n.n_regionkey = r.r_regionkey "
         "WHERE r.r_name = :region AND o.o_orderdate >= :start AND o.o_orderdate < :end "
         "GROUP BY n.n_name ORDER BY revenue DESC",
         _tpch,
     ),
     Template(
         "discounts",
-        "SELECT sum(l_extendedprice * l_discount) AS revenue FROM lake.tpch.lineitem "
+        "SELECT sum(l_extendedprice * l_discount) AS revenue FROM lake.demo.lineitem "
         "WHERE l_shipdate >= :start AND l_shipdate < :end AND l_discount BETWEEN :low AND :high "
         "AND l_quantity < :quantity",
         _tpch,
@@ -165,16 +165,16 @@ QUESTIONS: tuple[Template, ...] = (
         "pricing-summary",
         "SELECT l_returnflag, l_linestatus, sum(l_quantity) AS quantity, "
         "sum(l_extendedprice * (1 - l_discount)) AS price, avg(CAST(l_discount AS DOUBLE)) "
-        "AS discount, count(*) AS items FROM lake.tpch.lineitem WHERE l_shipdate <= :end "
+        "AS discount, count(*) AS items FROM lake.demo.lineitem WHERE l_shipdate <= :end "
         "GROUP BY l_returnflag, l_linestatus ORDER BY l_returnflag, l_linestatus",
         _tpch,
     ),
     Template(
         "shipping-priority",
         "SELECT l.l_orderkey, sum(l.l_extendedprice * (1 - l.l_discount)) AS revenue, "
-        "o.o_orderdate FROM lake.tpch.customer c "
-        "JOIN lake.tpch.orders o ON c.c_custkey = o.o_custkey "
-        "JOIN lake.tpch.lineitem l ON l.l_orderkey = o.o_orderkey "
+        "o.o_orderdate FROM lake.demo.customer c "
+        "JOIN lake.demo.orders o ON c.c_custkey = o.o_custkey "
+        "JOIN lake.demo.lineitem l ON l.l_orderkey = o.o_orderkey "
         "WHERE c.c_mktsegment = :segment AND o.o_orderdate < :start AND l.l_shipdate > :start "
         "GROUP BY l.l_orderkey, o.o_orderdate "
         "ORDER BY revenue DESC, o.o_orderdate, l.l_orderkey LIMIT 10",
@@ -182,17 +182,17 @@ QUESTIONS: tuple[Template, ...] = (
     ),
     Template(
         "late-orders",
-        "SELECT o_orderpriority, count(*) AS orders FROM lake.tpch.orders o "
+        "SELECT o_orderpriority, count(*) AS orders FROM lake.demo.orders o "
         "WHERE o_orderdate >= :start AND o_orderdate < :month_end AND EXISTS ("
-        "SELECT 1 FROM lake.tpch.lineitem l WHERE l.l_orderkey = o.o_orderkey "
+        "SELECT 1 FROM lake.demo.lineitem l WHERE l.l_orderkey = o.o_orderkey "
         "AND l.l_commitdate < l.l_receiptdate) GROUP BY o_orderpriority ORDER BY o_orderpriority",
         _tpch,
     ),
     Template(
         "returned-items",
         "SELECT c.c_custkey, c.c_name, sum(l.l_extendedprice * (1 - l.l_discount)) AS lost "
-        "FROM lake.tpch.customer c JOIN lake.tpch.orders o ON c.c_custkey = o.o_custkey "
-        "JOIN lake.tpch.lineitem l ON l.l_orderkey = o.o_orderkey "
+        "FROM lake.demo.customer c JOIN lake.demo.orders o ON c.c_custkey = o.o_custkey "
+        "JOIN lake.demo.lineitem l ON l.l_orderkey = o.o_orderkey "
         "WHERE o.o_orderdate >= :start AND o.o_orderdate < :month_end AND l.l_returnflag = 'R' "
         "GROUP BY c.c_custkey, c.c_name ORDER BY lost DESC, c.c_custkey LIMIT 20",
         _returns,
@@ -200,7 +200,7 @@ QUESTIONS: tuple[Template, ...] = (
     Template(
         "order-counts",
         "WITH counts AS (SELECT c.c_custkey, count(o.o_orderkey) AS orders "
-        "FROM lake.tpch.customer c LEFT JOIN lake.tpch.orders o ON c.c_custkey = o.o_custkey "
+        "FROM lake.demo.customer c LEFT JOIN lake.demo.orders o ON c.c_custkey = o.o_custkey "
         "AND o.o_orderdate < :end GROUP BY c.c_custkey) "
         "SELECT orders, count(*) AS customers FROM counts GROUP BY orders "
         "ORDER BY customers DESC, orders DESC",
@@ -211,15 +211,15 @@ QUESTIONS: tuple[Template, ...] = (
         "SELECT 100.00 * CAST(sum(CASE WHEN p.p_type LIKE 'PROMO%' "
         "THEN l.l_extendedprice * (1 - l.l_discount) ELSE 0 END) AS DOUBLE) "
         "/ sum(l.l_extendedprice * (1 - l.l_discount)) AS share "
-        "FROM lake.tpch.lineitem l JOIN lake.tpch.part p ON l.l_partkey = p.p_partkey "
+        "FROM lake.demo.lineitem l JOIN lake.demo.part p ON l.l_partkey = p.p_partkey "
         "WHERE l.l_shipdate >= :start AND l.l_shipdate < :month_end",
         _tpch,
     ),
     Template(
         "large-orders",
         "SELECT o.o_orderkey, o.o_totalprice, sum(l.l_quantity) AS quantity "
-        "FROM lake.tpch.orders o JOIN lake.tpch.lineitem l ON o.o_orderkey = l.l_orderkey "
-        "WHERE o.o_orderkey IN (SELECT l_orderkey FROM lake.tpch.lineitem "
+        "FROM lake.demo.orders o JOIN lake.demo.lineitem l ON o.o_orderkey = l.l_orderkey "
+        "WHERE o.o_orderkey IN (SELECT l_orderkey FROM lake.demo.lineitem "
         "GROUP BY l_orderkey HAVING sum(l_quantity) > :most) "
         "GROUP BY o.o_orderkey, o.o_totalprice "
         "ORDER BY o.o_totalprice DESC, o.o_orderkey LIMIT 10",
@@ -228,7 +228,7 @@ QUESTIONS: tuple[Template, ...] = (
     Template(
         "suppliers-per-part",
         "SELECT p.p_brand, p.p_size, count(DISTINCT ps.ps_suppkey) AS suppliers "
-        "FROM lake.tpch.partsupp ps JOIN lake.tpch.part p ON p.p_partkey = ps.ps_partkey "
+        "FROM lake.demo.partsupp ps JOIN lake.demo.part p ON p.p_partkey = ps.ps_partkey "
         "WHERE p.p_size >= :size AND p.p_brand <> 'Brand#45' "
         "GROUP BY p.p_brand, p.p_size ORDER BY suppliers DESC, p.p_brand, p.p_size LIMIT 20",
         _tpch,
@@ -244,8 +244,8 @@ QUESTIONS: tuple[Template, ...] = (
 )
 
 MISTAKES: tuple[str, ...] = (
-    "SELECT l_shipdat, count(*) FROM lake.tpch.lineitem GROUP BY 1",  # no such column
-    "SELECT * FROM lake.tpch.order LIMIT 10",  # no such table
+    "SELECT l_shipdat, count(*) FROM lake.demo.lineitem GROUP BY 1",  # no such column
+    "SELECT * FROM lake.demo.order LIMIT 10",  # no such table
     "SELECT country count(*) FROM lake.demo.events GROUP country",  # no statement at all
     "SELECT country, page, count(*) FROM lake.demo.events GROUP BY country",  # page not grouped
     "SELECT CAST(kind AS INTEGER) FROM lake.demo.events LIMIT 5",  # text is no number

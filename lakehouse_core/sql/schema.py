@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class Schema:
     """Tables and their columns; names are compared without regard to case.
 
-    A table may be listed under its full name or only the end of it: `tpch.lineitem` is found for
-    `lake.tpch.lineitem` and for `lineitem`, as long as no other table answers as well.
+    A table may be listed under its full name or only the end of it: `demo.lineitem` is found for
+    `lake.demo.lineitem` and for `lineitem`, as long as no other table answers as well.
     """
 
     def __init__(self, tables: Mapping[str, Iterable[str]]) -> None:

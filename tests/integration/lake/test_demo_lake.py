@@ -166,7 +166,7 @@ def test_churn_has_hundreds_of_snapshots_and_few_files(tables: dict[str, Table])
     assert len(files_of(churn, content=0)) < 16
 
 
-@pytest.mark.parametrize("name", ["demo.healthy", "tpch.lineitem", "tpch.region"])
+@pytest.mark.parametrize("name", ["demo.healthy", "demo.lineitem", "demo.region"])
 def test_healthy_tables_have_one_snapshot_and_few_files(
     name: str, tables: dict[str, Table]
 ) -> None:

@@ -26,7 +26,7 @@ SERVERS = [
     pytest.param("spark", id="spark"),
     pytest.param("trino", id="trino", marks=pytest.mark.trino),
 ]
-TPCH = Setting(catalog="lake", schema="tpch")
+TPCH = Setting(catalog="lake", schema="demo")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def qualified(sql: str, dialect: str) -> str:
     ctes = {cte.alias.lower() for cte in tree.find_all(sqlglot.exp.CTE)}
     for table in tree.find_all(sqlglot.exp.Table):
         if table.name.lower() not in ctes:
-            table.set("db", sqlglot.exp.to_identifier("tpch"))
+            table.set("db", sqlglot.exp.to_identifier("demo"))
             table.set("catalog", sqlglot.exp.to_identifier("lake"))
     return tree.sql(dialect=dialect)
 

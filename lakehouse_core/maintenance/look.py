@@ -68,6 +68,8 @@ class Lookout:
         self._avro = AvroReader()
         self._readers: dict[str, TableReader] = {}
         self._catalogs: dict[str, LakeCatalog] = {}
+        # By metadata file, which is never written again: the fleet is read once, then what changed.
+        self._folders: dict[str, tuple[str, ...]] = {}
 
     def now(self) -> datetime:
         """The present moment."""
@@ -144,10 +146,11 @@ class Lookout:
                 nobody knows whose files are whose.
         """
         found: dict[str, tuple[str, ...]] = {}
+        known, self._folders = self._folders, {}
         for catalog_name in self._config.catalogs:
             for table, location in self._catalog(catalog_name).tables().items():
                 try:
-                    found[str(table)] = table_folders(read_metadata(location))
+                    folders = known.get(location) or table_folders(read_metadata(location))
                 except MetadataUnreadableError as error:
                     if self._is_gone(catalog_name, table):
                         continue
@@ -155,6 +158,7 @@ class Lookout:
                         f"Table {table} cannot be read, so that nobody knows which files are its "
                         f"own: {error}"
                     ) from error
+                found[str(table)] = self._folders[location] = folders
         return found
 
     def close(self) -> None:

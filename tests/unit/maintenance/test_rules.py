@@ -11,6 +11,7 @@ import pytest
 from lakehouse_core.catalog.location import local_path
 from lakehouse_core.domain.maintenance import DESTRUCTIVE, Kind, State
 from lakehouse_core.domain.query import QueryStatus, StatementKind
+from lakehouse_core.maintenance.look import Lookout
 from lakehouse_core.maintenance.plan import PRECONDITIONS
 from lakehouse_core.maintenance.rules import RULES
 from lakehouse_core.store.rows import to_arrow
@@ -142,6 +143,25 @@ def test_a_location_shared_with_another_table_is_refused(
     assert state is State.REFUSED
     assert "other" in why
     assert yard.jobs == []
+
+
+def test_the_folders_of_a_fleet_are_read_once_and_then_what_changed(yard: Yard) -> None:
+    """Two looks per action would read every metadata file of thousands of tables."""
+    still, moving = yard.create(files=1), yard.create(files=1)
+    lookout = Lookout(yard.config, yard.clock)
+    before = lookout.folders()
+    local_path(yard.metadata(still).location).unlink()  # so it cannot be read again
+    elsewhere = f"{yard.metadata(moving).table_location}-elsewhere"
+    yard.change(
+        moving,
+        lambda t: (
+            t.transaction().set_properties({"write.data.path": elsewhere}).commit_transaction()
+        ),
+    )
+    after = lookout.folders()
+    lookout.close()
+    assert after[still] == before[still]
+    assert set(after[moving]) == {*before[moving], elsewhere}
 
 
 def test_a_folder_behind_a_link_is_refused(yard: Yard) -> None:

@@ -18,6 +18,8 @@ PAGES ?=
 # own, the longest first (tests/conftest.py); the whole product and the browser have the machine for themselves.
 LIGHT := (fast or slow or duckdb or ui or snowflake) and not rest
 WHOLE := stack or browser
+# Says at the end of each part where its time went.
+DEAREST := --durations=15 --durations-min=10
 # Where unmarked tests may be (tests/conftest.py sees to it): nothing else has to be imported for them.
 FAST_ROOMS := tests/unit tests/contract/catalogs
 
@@ -88,6 +90,10 @@ run: setup java ## Start the demo: engines, agents, gateway, pages; Ctrl-C stops
 pictures: setup browser ## Take the README's pictures from the demo that runs
 	$(BIN)/python -m tests.e2e.pictures http://127.0.0.1:8501 docs/images $(PAGES)
 
+.PHONY: loops
+loops: setup browser ## Walk through the demo that runs in Chromium, as each of its people does
+	LAKEHELM_UI_URL=http://127.0.0.1:8501 $(BIN)/pytest tests/e2e/loops.py $(PYTEST_ARGS)
+
 .PHONY: bench
 bench: setup java ## Run the benchmarks and print their figures as JSON
 	@status=0; for file in $(BENCH); do \
@@ -118,9 +124,9 @@ check: gates ## All gates and the fast tests: under two minutes, no JVM
 
 .PHONY: test
 test: gates java browser fakesnow dbt ## All gates and every test: what CI runs
-	$(BIN)/pytest -m "$(LIGHT)" -n 2 $(PYTEST_ARGS)
-	$(BIN)/pytest -m "not ($(LIGHT) or $(WHOLE))" -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
-	$(BIN)/pytest -m "$(WHOLE)" $(PYTEST_ARGS)
+	$(BIN)/pytest -m "$(LIGHT)" -n 2 $(DEAREST) $(PYTEST_ARGS)
+	$(BIN)/pytest -m "not ($(LIGHT) or $(WHOLE))" -n 2 --dist loadfile --no-loadscope-reorder $(DEAREST) $(PYTEST_ARGS)
+	$(BIN)/pytest -m "$(WHOLE)" $(DEAREST) $(PYTEST_ARGS)
 
 .PHONY: clean clean-all
 clean: ## Remove what the checks leave behind

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lakehouse_core import duck
 from lakehouse_core.catalog.location import local_path
 from lakehouse_core.store.literals import identifier
-from lakehouse_core.store.replace import replace_rows
+from lakehouse_core.store.replace import replacement
 from lakehouse_core.store.schema import schema_of
 
 if TYPE_CHECKING:
@@ -114,7 +114,9 @@ def _load_table(
     rows = 0
     for some in _slices(moments):
         fresh = _gold(connection, state, table, some)
-        replace_rows(store, table.name, some, fresh, time=table.time, count=table.count)
+        changed = replacement(store, table.name, some, fresh, time=table.time, count=table.count)
+        if changed.num_rows:
+            store.upsert(table.name, changed)
         rows += fresh.num_rows
     return rows
 

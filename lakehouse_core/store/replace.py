@@ -22,23 +22,6 @@ _STORED = Template("SELECT $key FROM $table WHERE $count > 0 AND list_contains($
 _GONE = Template("SELECT * FROM stored ANTI JOIN fresh USING ($key)")
 
 
-def replace_rows(
-    store: TelemetryStore,
-    table: str,
-    moments: list[Any],
-    fresh: pa.Table,
-    *,
-    time: str,
-    count: str = "runs",
-) -> int:
-    """Make `fresh` all that the table has of some moments; returns how many rows changed.
-
-    See `replacement` for the arguments.
-    """
-    rows = replacement(store, table, moments, fresh, time=time, count=count)
-    return store.upsert(table, rows) if rows.num_rows else 0
-
-
 def replacement(
     store: TelemetryStore,
     table: str,

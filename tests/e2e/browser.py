@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from pages.parts.menu import SECTIONS
 
@@ -91,6 +91,19 @@ class Visit:
         is_search = "/_stcore/" in response.url and response.status == 404
         if response.status >= 400 and not is_search:
             self.problems.append(f"{response.status} from {response.url}")
+
+
+def switch_engine(visit: Visit, state: str, told: str) -> None:
+    """On an engine's page: put it into another state, as `pia`, and wait for the answer."""
+    visit.page.get_by_role("button", name="Switch").click()
+    dialog = visit.page.get_by_role("dialog")
+    dialog.get_by_text(state, exact=True).click()
+    dialog.get_by_role("textbox", name="Your name").fill("pia")
+    dialog.get_by_role("textbox", name="Reason").fill("upgrade")
+    dialog.get_by_role("textbox", name="Reason").press("Enter")
+    dialog.get_by_role("button", name="Set", exact=True).click()
+    expect(visit.page.get_by_text(told)).to_be_visible(timeout=PATIENCE_MS)
+    expect(dialog).to_have_count(0)
 
 
 def check_every_page(browser: Browser, base: str, theme: Theme) -> None:

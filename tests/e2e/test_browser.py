@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.browser import PATIENCE_MS, Visit, check_every_page, chromium
+from tests.e2e.browser import PATIENCE_MS, Visit, check_every_page, chromium, switch_engine
 from tests.e2e.site import Site
 from tests.e2e.stack import wait_for
 
@@ -149,15 +149,7 @@ def test_an_engine_in_maintenance_gets_nothing(browser: Browser, ui_url: str) ->
     visit = Visit(browser, ui_url)
     visit.open("engines?engine=duckdb")
     for state, badge in (("Maintenance", "duckdb is maintenance now"), ("Active", "is active now")):
-        visit.page.get_by_role("button", name="Switch").click()
-        dialog = visit.page.get_by_role("dialog")
-        dialog.get_by_text(state, exact=True).click()
-        dialog.get_by_role("textbox", name="Your name").fill("pia")
-        dialog.get_by_role("textbox", name="Reason").fill("upgrade")
-        dialog.get_by_role("textbox", name="Reason").press("Enter")
-        dialog.get_by_role("button", name="Set", exact=True).click()
-        expect(visit.page.get_by_text(badge)).to_be_visible()
-        expect(dialog).to_have_count(0)
+        switch_engine(visit, state, badge)
         if state == "Maintenance":
             routing = Visit(browser, ui_url)
             routing.open("routing")

@@ -1,0 +1,168 @@
+"""What each person does on the running demo, in Chromium: analyst, platform engineer, FinOps.
+
+`make loops`, some minutes after `make run`: engines are switched and tables compacted there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.browser import PATIENCE_MS, Visit, chromium, switch_engine
+from tests.e2e.stack import COLLECTED_SECONDS, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.timeout(900)]
+expect.set_options(timeout=PATIENCE_MS)
+
+COUNTED = "SELECT kind, count(*) AS events FROM lake.demo.events GROUP BY kind ORDER BY kind"
+ENDLESS = (
+    "SELECT sum(a.l_quantity * b.l_quantity * c.l_quantity) FROM lake.demo.lineitem a "
+    "CROSS JOIN lake.demo.lineitem b CROSS JOIN lake.demo.lineitem c"
+)
+PROVEN_SECONDS = 600.0
+SETTLED_MS = 3_000  # grids are drawn after the script has ended
+
+
+@pytest.fixture(scope="module")
+def ui_url() -> str:
+    return os.environ["LAKEHELM_UI_URL"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+def choose_row(visit: Visit, number: int = 0) -> None:
+    """Choose a row of the first grid: it is a canvas, its rows are 35 pixels high."""
+    visit.page.wait_for_timeout(SETTLED_MS)
+    box = visit.page.locator('[data-testid="stDataFrame"]').first.bounding_box()
+    assert box is not None
+    visit.page.mouse.click(box["x"] + 18, box["y"] + 52 + 35 * number)
+
+
+def pick(visit: Visit, label: str, option: str) -> None:
+    visit.page.get_by_role("combobox", name=label).click()
+    visit.page.get_by_role("option", name=option, exact=True).click()
+    visit.settle()
+
+
+def engine_of(visit: Visit, sql: str) -> str:
+    """Which engine the console says would answer."""
+    visit.page.get_by_role("textbox", name="SQL in Trino's dialect").fill(sql)
+    visit.page.get_by_role("button", name="Explain").click()
+    expect(visit.page.get_by_text("Why: ").first).to_be_visible()
+    visit.settle()
+    main = visit.page.locator("[data-testid=stMain]").inner_text()
+    found = re.search(r"\bEngine\s+(duckdb|spark|trino|none)\b", main)
+    assert found, main
+    return found[1]
+
+
+def test_an_analyst_explains_runs_elsewhere_downloads_and_cancels(
+    browser: Browser, ui_url: str
+) -> None:
+    visit = Visit(browser, ui_url)
+    visit.open("console")
+    answered = visit.page.get_by_text(re.compile(r"^\d+ rows, "))
+    seen = set()
+    for group in ("group interactive", "group batch"):
+        pick(visit, "Where", group)
+        seen.add(engine_of(visit, COUNTED))
+        visit.page.get_by_role("textbox", name="SQL in Trino's dialect").press("Control+Enter")
+        expect(answered).to_be_visible()
+        with visit.page.expect_download() as download:
+            visit.page.get_by_role("button", name="Download CSV").click()
+        assert download.value.path().read_text().splitlines()[0] == "kind,events"
+    assert len(seen) == 2, f"both groups answered on {seen}"
+    visit.page.get_by_role("textbox", name="SQL in Trino's dialect").fill(ENDLESS)
+    visit.page.get_by_role("textbox", name="SQL in Trino's dialect").press("Control+Enter")
+    visit.page.get_by_role("button", name="Cancel").click()
+    expect(visit.page.get_by_text("Cancelled: no rows were kept.")).to_be_visible()
+    assert visit.error_boxes() == []
+    assert visit.problems == []
+
+
+def test_traffic_moves_while_an_engine_is_in_maintenance(browser: Browser, ui_url: str) -> None:
+    console, engines = Visit(browser, ui_url), Visit(browser, ui_url)
+    console.open("console")
+    pick(console, "Where", "group interactive")
+    before = engine_of(console, COUNTED)
+    engines.open(f"engines?engine={before}")
+    switch_engine(engines, "Maintenance", f"{before} is maintenance now")
+    try:
+        moved = wait_for(
+            "the traffic to move",
+            lambda: (now := engine_of(console, COUNTED)) != before and now,
+            60,
+        )
+        assert moved != "none"
+        console.page.get_by_role("textbox", name="SQL in Trino's dialect").press("Control+Enter")
+        expect(console.page.get_by_text(re.compile(r"^\d+ rows, "))).to_be_visible()
+    finally:
+        switch_engine(engines, "Active", f"{before} is active now")
+    wait_for("it to be asked again", lambda: engine_of(console, COUNTED) == before, 60)
+    assert console.error_boxes() == engines.error_boxes() == []
+
+
+def test_a_proposal_is_approved_watched_and_proven(browser: Browser, ui_url: str) -> None:
+    visit = Visit(browser, ui_url)
+
+    def is_proposed() -> bool:
+        visit.open("recommendations")
+        return bool(visit.page.get_by_text("Waiting for a decision, now").count())
+
+    wait_for("a proposal", is_proposed, COLLECTED_SECONDS)
+    choose_row(visit)
+    expect(visit.page.get_by_text("What is done, exactly?")).to_be_visible()
+    visit.page.get_by_role("textbox", name="Your name").first.fill("ana")
+    visit.page.get_by_role("textbox", name="Your name").first.press("Enter")
+    visit.page.get_by_role("button", name="Approve").first.click()
+    expect(visit.page.get_by_text("Approved by ana").first).to_be_visible()
+    seen = set()
+
+    def is_over() -> bool:
+        visit.open("maintenance")
+        main = visit.page.locator("[data-testid=stMain]").inner_text()
+        seen.update(re.findall(r"\b(running|approved|scheduled|verifying)\b", main))
+        counts = re.search(r"Proven, of those shown\s+(\d+)", main)
+        return bool(counts and int(counts[1]) and "Nothing runs." in main)
+
+    wait_for("the proof", is_over, PROVEN_SECONDS)
+    assert seen, "it was never seen at work"
+    choose_row(visit)
+    expect(visit.page.get_by_text("What was predicted, what became true?")).to_be_visible()
+    assert visit.error_boxes() == []
+    assert visit.problems == []
+
+
+def test_finops_finds_cost_cause_and_a_way_out_in_four_clicks(
+    browser: Browser, ui_url: str
+) -> None:
+    visit = Visit(browser, ui_url)
+
+    def is_metered() -> bool:
+        visit.open("costs?window=7d")
+        return bool(visit.page.get_by_text("Reconciliation:").count())
+
+    wait_for("metered hours", is_metered, COLLECTED_SECONDS)
+    expect(visit.page.get_by_text(re.compile(r"difference 0\.0+ USD"))).to_be_visible()
+    choose_row(visit)  # 1: the dearest engine, by workload
+    expect(visit.page.get_by_text("What does each workload cost over time?")).to_be_visible()
+    choose_row(visit)  # 2: the dearest workload, by user
+    expect(visit.page.get_by_text("What does each user cost over time?")).to_be_visible()
+    visit.follow("What if")  # 3
+    visit.page.get_by_text("Idle shutdown", exact=True).click()  # 4
+    expect(visit.page.get_by_text("Change, per month")).to_be_visible()
+    assert visit.error_boxes() == []
+    assert visit.problems == []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakehouse_core import duck
+from lakehouse_core.store.batch import conform
 from lakehouse_core.store.literals import identifier
 from lakehouse_core.store.schema import schema_of, spec_of
 
@@ -48,7 +49,7 @@ def replacement(
         ),
         moments=moments,
     )
-    return pa.concat_tables([fresh, _gone(table, stored, fresh)])
+    return pa.concat_tables([conform(table, fresh), _gone(table, stored, fresh)])
 
 
 def _gone(table: str, stored: pa.Table, fresh: pa.Table) -> pa.Table:

@@ -11,7 +11,7 @@ bill replaces.
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse_core.domain.attribution import (
     DUCKDB,
@@ -151,6 +151,12 @@ def unbalanced_hours(store: TelemetryStore) -> list[int]:
     return sorted(store.read(UNBALANCED_SQL).column("hour_no").to_pylist())
 
 
+def split_params(hours: Sequence[int], charges: Sequence[Charge] = ()) -> dict[str, Any]:
+    """What the statements that split hours want: which, and charges that are not written yet."""
+    fresh = {f"fresh_{name}": [getattr(one, name) for one in charges] for name in _CHARGE}
+    return {"hours": sorted(hours), **fresh}
+
+
 def _split_hours(store: TogetherStore, hours: Sequence[int], charges: Sequence[Charge]) -> int:
     """Write some hours' charges, split, in the place of what is there; how many rows changed."""
     schema = schema_of("cost_label")
@@ -170,11 +176,9 @@ def _split(
     store: TelemetryStore, table: str, sql: str, hours: Sequence[int], charges: Sequence[Charge]
 ) -> pa.Table:
     """The rows that make the split of some hours what it is with these charges."""
-    wanted = sorted(hours)
-    fresh = {f"fresh_{name}": [getattr(one, name) for one in charges] for name in _CHARGE}
     schema = schema_of(table)
-    split = store.read(sql, hours=wanted, **fresh).select(schema.names).cast(schema)
-    moments = [hour_at(number) for number in wanted]
+    split = store.read(sql, **split_params(hours, charges)).select(schema.names).cast(schema)
+    moments = [hour_at(number) for number in sorted(hours)]
     return replacement(store, table, moments, split, time="hour_at")
 
 

@@ -12,7 +12,7 @@ import pytest
 from agents import finops
 from agents.watch import Lease
 from lakehouse_core.config.pricebook import PricesConfig
-from lakehouse_core.finops.attribution import COST_HOUR_SQL
+from lakehouse_core.finops.attribution import COST_HOUR_SQL, split_params
 from lakehouse_core.finops.reconcile import reconcile
 from lakehouse_core.store.schema import schema_of
 from tests.unit.finops.costs.traces import FIRST, START, at, query, trace
@@ -96,7 +96,7 @@ def check(pipeline: Pipeline) -> None:
     """Lake, store and a computation in the store itself agree, row by row, to the last digit."""
     lake = pipeline.rows("cost_hour").to_pylist()
     hours = [FIRST + number for number in range(-24, HOURS + 31)]
-    live = pipeline.store.read(COST_HOUR_SQL, hours=hours).to_pylist()
+    live = pipeline.store.read(COST_HOUR_SQL, **split_params(hours)).to_pylist()
     assert sorted(set(by_key(lake)) ^ set(by_key(live)))[:2] == []
     found = reconcile(pipeline.store, START - timedelta(days=2), NOW)
     assert not [one for one in found if one.difference]

@@ -98,7 +98,10 @@ def _why_over(action: Action, wanted_keys: Collection[str], around: Situation) -
     if action.proposed_by == PROPOSER_AFTER_ETL:
         if dedupe_key(action.table_id, Kind.COMPACT) in wanted_keys:
             return "The whole table is to be compacted, which does this, too"
-        figures = figures_of(around.subjects[action.table_id].metrics)
+        subject = around.subjects.get(action.table_id)
+        if subject is None:  # a table that somebody else cares for
+            return NO_LONGER_NEEDED
+        figures = figures_of(subject.metrics)
         return material_difference(action.predicted, figures, around.settings.min_difference)
     return None
 

@@ -43,13 +43,13 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-def choose_row(visit: Visit, number: int = 0) -> None:
-    """Choose a row of the first grid: it is a canvas, its rows are 35 pixels high."""
+def choose_row(visit: Visit) -> None:
+    """Choose the first row of the first grid, which is a canvas."""
     visit.settle()
     visit.page.wait_for_timeout(SETTLED_MS)
     box = visit.page.locator('[data-testid="stDataFrame"]').first.bounding_box()
     assert box is not None
-    visit.page.mouse.click(box["x"] + 18, box["y"] + 52 + 35 * number)
+    visit.page.mouse.click(box["x"] + 18, box["y"] + 52)
 
 
 def pick(visit: Visit, label: str, option: str) -> None:

@@ -240,6 +240,15 @@ def test_a_part_is_not_proposed_beside_the_whole(lake: Lake, config: Config) -> 
 
 
 @pytest.mark.slow
+def test_a_part_of_a_table_that_cares_for_itself_is_withdrawn(lake: Lake, config: Config) -> None:
+    part = after_etl(lake, config, 10)
+    own = {"namespace": "demo"}  # as if the pipeline kept its tables there
+    pipeline = config.pipeline.model_copy(update=own)
+    found = seen_again(lake, config.model_copy(update={"pipeline": pipeline}), part)
+    assert found.state is State.EXPIRED
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files_then", "state"), [(10, State.PROPOSED), (336, State.EXPIRED)], ids=["same", "fewer"]
 )

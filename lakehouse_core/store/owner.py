@@ -68,12 +68,12 @@ class OwnerStore:
 
     def __init__(self, store: StoreConfig, tokens: Tokens | None, clock: Clock) -> None:
         """Nothing is opened yet: use `open` or `at`."""
-        self.spool = Spool(store.spool)
+        self._writing = threading.RLock()
+        self.spool = Spool(store.spool, turn=self._writing)
         self.recovery: Recovery | None = None
         self._store = store
         self._tokens = tokens
         self._clock = clock
-        self._writing = threading.RLock()
         self._closing = threading.Event()
         self._servers: Servers | None = None
         self._connection = self._start()
@@ -214,7 +214,7 @@ class OwnerStore:
     ) -> None:
         self.close()
 
-    def _start(self) -> duckdb.DuckDBPyConnection:
+    def _start(self, *, is_revived: bool = False) -> duckdb.DuckDBPyConnection:
         for folder in (self._store.path.parent, self._store.backups):
             # Statements may hold what is nobody else's business.
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -234,7 +234,8 @@ class OwnerStore:
                 roles = {address(self._store, role): role for role in ("writer", "reader")}
                 gate.install(connection, self._store, roles)
             lock_down(connection, self._store)
-            self.replay_spool()
+            if not is_revived:
+                self.replay_spool()
             if self._tokens is not None:
                 servers = Servers(connection, self._store, self._tokens)
                 servers.start()
@@ -302,7 +303,8 @@ class OwnerStore:
             # The servers belong to the instance that is given up and end with it.
             self._servers = None
             broken.close()
-            self._connection = self._start()
+            # The spool waits for its next turn: this thread may be in the middle of a replay.
+            self._connection = self._start(is_revived=True)
 
     def _tend(self) -> None:
         while not self._closing.wait(_TEND_SECONDS):

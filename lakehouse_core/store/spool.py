@@ -6,6 +6,7 @@
 
 File names sort by time. Whoever replays holds the lock of the spool; a writer that finds files of
 its own table replays them first, so that nothing overtakes what was acknowledged before it.
+The threads of the owner take turns before they ask for that lock.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import fcntl
 import itertools
 import os
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 import psutil
@@ -29,6 +30,7 @@ from lakehouse_core.store.tables import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from lakehouse_core.domain.clock import Clock
@@ -42,12 +44,26 @@ _FORGOTTEN_SECONDS = 3600.0
 class Spool:
     """One spool folder, shared by the processes of one installation."""
 
-    def __init__(self, folder: Path, clock: Clock = utc_now) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        clock: Clock = utc_now,
+        turn: AbstractContextManager[object] | None = None,
+    ) -> None:
+        """Nothing is made yet.
+
+        Args:
+            folder: where it is.
+            clock: names files.
+            turn: the lock under which this process merges, if it has one. It is taken before the
+                spool's, so that no thread holds one of the two and waits for the other.
+        """
         self.folder = folder
         self.inflight = folder / "inflight"
         self.broken = folder / "broken"
         self._clock = clock
         self._serial = itertools.count()
+        self._turn = nullcontext() if turn is None else turn
 
     def create(self) -> None:
         """Make the folders."""
@@ -128,10 +144,20 @@ class Spool:
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
-        """Hold the right to replay; False when another process keeps it for too long."""
+        """Hold the right to replay; False when another process keeps it for too long.
+
+        The turn is waited for without a limit, as before any write of this process.
+        """
         self.create()
-        with (self.folder / ".lock").open("a") as file:
-            yield _acquired(file.fileno())
+        deadline = None
+        while deadline is None or time.monotonic() < deadline:
+            with self._turn, (self.folder / ".lock").open("a") as file:
+                if _is_acquired(file.fileno()):
+                    yield True
+                    return
+            deadline = deadline or time.monotonic() + _LOCK_SECONDS
+            time.sleep(_LOCK_POLL_SECONDS)
+        yield False
 
     def forget_strays(self) -> int:
         """Remove batches in flight whose process has ended: they were never acknowledged."""
@@ -155,12 +181,12 @@ def replay(spool: Spool, merge: Callable[[str, pa.Table], None], table: str | No
         How many batches were written.
 
     Raises:
-        StoreUnavailableError: the store went away, or another process replays for too long.
+        StoreUnavailableError: the store went away, or another replay takes too long.
         StoreFullError: the disk is full. What is left stays in the spool in both cases.
     """
     with spool.locked() as mine:
         if not mine:
-            raise StoreUnavailableError(f"Another process is still replaying {spool.folder}")
+            raise StoreUnavailableError(f"Another replay of {spool.folder} is still under way")
         waiting = sorted(spool.pending(table), key=_table_of)
         return sum(
             _replay_bundle(spool, merge, bundle)
@@ -209,17 +235,12 @@ def _table_of(path: Path) -> str:
     return path.name.removesuffix(_SUFFIX).rpartition(".")[2]
 
 
-def _acquired(descriptor: int) -> bool:
-    deadline = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(_LOCK_POLL_SECONDS)
-        else:
-            return True
+def _is_acquired(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _is_stray(path: Path) -> bool:

@@ -15,7 +15,7 @@ BELOW = ("History", "Saved queries")
 
 
 def overrides() -> tuple[Override, ...]:
-    """Groups a client may ask for; when the gateway is away that is said."""
+    """Groups and engines a client may ask for; when the gateway is away that is said."""
     try:
         return console_state.rules().overrides
     except GatewayAwayError as error:
@@ -116,10 +116,11 @@ def editor(tab: str, choices: tuple[Override, ...]) -> None:
         )
         st.selectbox(
             "Where",
-            [console_state.FREE, *dict.fromkeys(map(console_state.label, choices))],
+            [console_state.FREE, *dict.fromkeys(choice.label for choice in choices)],
             key="console_on",
             width=165,
-            help="Groups the rules let a client ask for. Each group lets in whom it lets in.",
+            help="Groups the rules let a client ask for, and engines. Each group lets in whom it "
+            "lets in; your role says whether you may name an engine.",
         )
         st.selectbox(
             "Rows at most", console_state.ROW_LIMITS, index=1, key="console_limit", width=112

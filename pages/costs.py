@@ -105,12 +105,14 @@ def figures(report: CostReport, filters: CostFilters) -> None:
     )
 
 
-def drill(report: CostReport) -> None:
+def drill(report: CostReport, filters: CostFilters) -> None:
     """The rows; a chosen one narrows the page to it and opens the next dimension."""
     ids = [row.first or "" for row in report.rows]
+    # A grid per step: in the same one the row at the place of the last choice is chosen already.
+    key = f"costs_grid {report.by} {filters}"
 
     def narrow() -> None:
-        state = st.session_state.get("costs_grid") or {}
+        state = st.session_state.get(key) or {}
         chosen = state.get("selection", {}).get("rows", [])
         by = report.by[0]
         if not chosen or by not in DRILL or chosen[0] >= len(ids):
@@ -121,7 +123,7 @@ def drill(report: CostReport) -> None:
             st.session_state["engine"] = ids[chosen[0]]  # the filter bar keeps the address
         st.session_state["by"] = NEXT.get(by, "template")
 
-    cost_grids.report_grid(report, "costs_grid", narrow)
+    cost_grids.report_grid(report, key, narrow)
 
 
 def body(filters: CostFilters, by: tuple[str, ...]) -> None:
@@ -150,7 +152,7 @@ def body(filters: CostFilters, by: tuple[str, ...]) -> None:
     with st.container(horizontal=True):
         cards.how(cost_grids.HOW_COSTS)
         cards.how_of("forecast", cost_grids.HOW_FORECAST)
-    drill(report)
+    drill(report, filters)
     cost_grids.reconciliation(report)
     st.download_button(
         "These rows as CSV",

@@ -45,6 +45,7 @@ class RoleConfig(Section):
         max_bytes: what one statement may read, by the estimate made before it runs.
         functions: functions it may use besides those known to be harmless, e.g. UDFs.
         forbidden_functions: functions it may not use though they are harmless.
+        chooses_engine: it may name the engine that runs its statement.
     """
 
     users: tuple[Text, ...] = ()
@@ -57,12 +58,13 @@ class RoleConfig(Section):
     max_bytes: ByteSize | None = None
     functions: tuple[Text, ...] = ()
     forbidden_functions: tuple[Text, ...] = ()
+    chooses_engine: bool = False
 
 
 def _usual_roles() -> dict[str, RoleConfig]:
     return {
-        "analyst": RoleConfig(),
-        "engineer": RoleConfig(statements=("read", "write", "define")),
+        "analyst": RoleConfig(chooses_engine=True),
+        "engineer": RoleConfig(statements=("read", "write", "define"), chooses_engine=True),
     }
 
 

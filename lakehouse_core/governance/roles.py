@@ -84,6 +84,7 @@ def _policy(name: str, role: RoleConfig, dialect: str) -> Policy:
         functions=frozenset(function.lower() for function in role.functions),
         forbidden_functions=frozenset(function.lower() for function in role.forbidden_functions),
         dialect=dialect,
+        chooses_engine=role.chooses_engine,
     )
 
 

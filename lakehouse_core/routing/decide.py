@@ -14,6 +14,7 @@ from lakehouse_core.routing.capacity import Capacity
 from lakehouse_core.routing.facts import Facts
 from lakehouse_core.routing.feasibility import state_obstacle, statement_obstacle
 from lakehouse_core.routing.groups import is_allowed
+from lakehouse_core.routing.override import engine_asked_for, group_with
 from lakehouse_core.routing.request import (
     Candidate,
     CapacityFacts,
@@ -101,6 +102,7 @@ class _Case:
     why_without: str
     trace: list[Step]
     endpoint: Endpoint | None = None
+    only: str | None = None  # the one engine the client wants
     obstacles: list[str] = field(default_factory=list)
     doubtful: _Choice | None = None
     may_pass: bool = False  # something that stands in the way will not for ever
@@ -165,6 +167,9 @@ class Decider:
         group = self._group(case, is_counted=is_counted)
         if isinstance(group, Denial):
             return self._denied(case, group)
+        group = self._overridden(case, group)
+        if isinstance(group, Denial):
+            return self._denied(case, group)
         choice = self._place(case, group)
         if isinstance(choice, Denial):
             return self._denied(case, choice, group)
@@ -213,6 +218,25 @@ class Decider:
             case.step("fallback", "routingFallback", f"group {fallback}", "no rule claims it")
         return fallback
 
+    def _overridden(self, case: _Case, ruled: Group) -> Group | Denial:
+        """The rules' group, or one that has the engine the client asks for."""
+        request, layout = case.request, case.plan.layout
+        engine = engine_asked_for(request)
+        if engine is None:
+            return ruled
+        guard = self.ports.guard
+        if guard is not None and not guard.sight(request).chooses_engine:
+            case.step("override", engine, "refused", f"user {request.user}")
+            return _not_allowed(f"engine {engine} by name: its role lacks chooses_engine", request)
+        near = self.chain(case.plan, ruled, case.endpoint)
+        # An endpoint's pool is a promise to those who share it: nobody leaves it.
+        is_pooled = case.endpoint is not None and case.endpoint.group is not None
+        found = group_with(engine, near if is_pooled else [*near, *layout.groups.values()], request)
+        if not isinstance(found, Denial):
+            case.only = engine
+            case.step("override", engine, f"group {found.name}", "the client asks for this engine")
+        return found
+
     # --- the member ---------------------------------------------------------------------------
 
     def _place(self, case: _Case, first: Group) -> _Choice | Denial:
@@ -221,7 +245,8 @@ class Decider:
             return _not_allowed(f"group {first.name}", case.request)
         full: tuple[Group, list[Member]] | None = None
         lets_in = self.capacity.lets_in(case.endpoint)
-        for group in self.chain(case.plan, first, case.endpoint):
+        chain = self.chain(case.plan, first, case.endpoint) if case.only is None else [first]
+        for group in chain:
             if group is not first:
                 case.step("spill", group.name, "tried", "the group before it cannot take it now")
                 if not is_allowed(group.authorization, case.request):
@@ -271,6 +296,8 @@ class Decider:
             return []
         found = []
         for member in group.members:
+            if case.only not in (None, member.engine_id):
+                continue
             why = self.obstacle(case, group, member)
             if why is None:
                 found.append(member)

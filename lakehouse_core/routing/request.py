@@ -124,8 +124,8 @@ class Step:
     """One step of a decision.
 
     Attributes:
-        stage: endpoint, rule, fallback, authorization, feasibility, capacity, spill, strategy,
-            translation, guard, queue, retry, shadow, denied.
+        stage: endpoint, rule, fallback, override, authorization, feasibility, capacity, spill,
+            strategy, translation, guard, queue, retry, shadow, denied.
         subject: what it is about: the router's type and number, the group, the member.
         result: what came of it: matched, passed, refused, chosen, …
         detail: why, in words.
@@ -292,6 +292,11 @@ class Verdict:
 class Sight(Protocol):
     """What somebody may know of: two that are equal see the same."""
 
+    @property
+    def chooses_engine(self) -> bool:
+        """Whether they may name the engine that runs their statement."""
+        ...
+
     def visible(self, parts: tuple[str, ...], columns: tuple[str, ...]) -> tuple[str, ...] | None:
         """The columns of a table that may be known; None: not even the table.
 
@@ -305,6 +310,8 @@ class Sight(Protocol):
 @dataclass(frozen=True, slots=True)
 class Everything:
     """The `Sight` where nobody guards."""
+
+    chooses_engine: bool = True
 
     def visible(self, parts: tuple[str, ...], columns: tuple[str, ...]) -> tuple[str, ...] | None:
         """All of them."""

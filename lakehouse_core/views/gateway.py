@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from lakehouse_core.domain.errors import FilterError, LakehouseError, Transient
+from lakehouse_core.routing.override import ENGINE_HEADER
 from lakehouse_core.views.routing import TraceStep
 
 if TYPE_CHECKING:
@@ -64,11 +65,11 @@ class GroupNow:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A header by which a client may choose the group itself."""
+    """A header by which a client may choose the group or the engine itself."""
 
     header: str
     value: str
-    group: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +83,18 @@ class RulesNow:
 
     @property
     def overrides(self) -> tuple[Override, ...]:
-        """The groups a client may ask for; who is let in is the group's own affair."""
-        return tuple(
-            Override(str(rule.says["headerName"]), value, group)
+        """What a client may ask for; who is let in, groups and roles say."""
+        groups = (
+            Override(str(rule.says["headerName"]), value, f"group {group}")
             for rule in self.rules
             if "headerName" in rule.says
             for value, group in rule.says.get("headerValueToGroup", {}).items()
         )
+        members = (member.engine_id for group in self.groups for member in group.members)
+        engines = (
+            Override(ENGINE_HEADER, engine, f"engine {engine}") for engine in dict.fromkeys(members)
+        )
+        return (*groups, *engines)
 
 
 @dataclass(frozen=True, slots=True)

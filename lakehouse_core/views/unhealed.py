@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ SELECT table_id, kind, state, decided_by, decision_reason, explanation, ended_at
 QUALIFY row_number() OVER (
   PARTITION BY dedupe_key ORDER BY proposed_at DESC, action_id
 ) = 1
+ORDER BY proposed_at DESC, action_id
 """
 _FILES = (Kind.COMPACT,)
 CURES: dict[str, tuple[Kind, ...]] = {
@@ -56,12 +58,14 @@ class Unhealed:
 
 def list_unhealed(store: TelemetryStore, settings: MaintenanceConfig) -> tuple[Unhealed, ...]:
     """Signals past their limit that no open action is about, worst table first."""
-    last = {(row["table_id"], row["kind"]): row for row in store.read(LAST_SQL).to_pylist()}
+    last = defaultdict(list)  # of one kind there are several: of the whole table, of a partition
+    for row in store.read(LAST_SQL).to_pylist():
+        last[row["table_id"], row["kind"]].append(row)
     found = []
     for verdict in list_health(store):
         for signal in verdict.contributors:
             kinds = CURES.get(signal.rule, ())
-            before = [last[key] for kind in kinds if (key := (verdict.table_id, kind)) in last]
+            before = [row for kind in kinds for row in last.get((verdict.table_id, kind), ())]
             if any(NEXT[State(row["state"])] for row in before):
                 continue
             found.append(

@@ -14,7 +14,7 @@ from pages.parts import console_state, frame, trace
 from pages.parts.text import plain
 
 if TYPE_CHECKING:
-    from lakehouse_core.views.statements import Run, Seen
+    from lakehouse_core.views.statements import Problem, Run, Seen
 
 POLL_SECONDS = 1.0
 _MOST_CHART_ROWS = 2_000
@@ -76,21 +76,17 @@ def _over(tab: str, running: Run) -> None:
                 icon=":material/alt_route:",
                 query_params={"trace": seen.query_id},
             )
-    if seen.problem is not None:
-        _problem(running, seen)
+    if seen.state == "cancelled":
+        st.info("Cancelled: no rows were kept.", icon=":material/cancel:")
+    elif seen.problem is not None:
+        _problem(running, seen.problem)
     if seen.more:
         st.info(f"There is more: {seen.more}.", icon=":material/more_horiz:")
     if seen.columns and seen.state == "finished":
         _rows(tab, seen)
 
 
-def _problem(running: Run, seen: Seen) -> None:
-    problem = seen.problem
-    if problem is None:
-        return
-    if seen.state == "cancelled":
-        st.info("Cancelled: no rows were kept.", icon=":material/cancel:")
-        return
+def _problem(running: Run, problem: Problem) -> None:
     st.error(f"**{plain(problem.name)}**: {plain(problem.message)}", icon=":material/error:")
     place = pointed(running.sql, problem)
     if place:

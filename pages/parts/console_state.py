@@ -84,14 +84,9 @@ def rules() -> RulesNow:
 
 
 def chosen_override(overrides: tuple[Override, ...]) -> Override | None:
-    """The group the visitor asks for."""
+    """The group or engine the visitor asks for."""
     wanted = st.session_state.get("console_on")
-    return next((one for one in overrides if label(one) == wanted), None)
-
-
-def label(override: Override) -> str:
-    """How a choice is called."""
-    return f"group {override.group}"
+    return next((one for one in overrides if one.label == wanted), None)
 
 
 def connection(headers: dict[str, str] | None = None) -> Connection:

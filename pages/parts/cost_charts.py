@@ -85,7 +85,10 @@ def waterfall(report: CostReport) -> None:
         .mark_bar()
         .encode(
             x=alt.X(
-                "name:N", sort=None, title=None, axis=alt.Axis(labelAngle=-30, labelOverlap=False)
+                "name:N",
+                sort=[bar["name"] for bar in bars],  # else the colours' order
+                title=None,
+                axis=alt.Axis(labelAngle=-30, labelOverlap=False),
             ),
             y=alt.Y("low:Q", title=report.currency),
             y2="high:Q",

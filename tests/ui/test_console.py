@@ -91,6 +91,9 @@ def test_a_long_statement_is_cancelled(visitor: Visitor, served: Place) -> None:
     app.button(key="console_cancel_Query 1").click().run()
     run = app.session_state["console_run_Query 1"]
     assert run.wait(30).state == "cancelled"
+    app.run()
+    assert any("no rows were kept" in info.value for info in app.info)
+    assert not app.error
 
 
 def test_a_query_is_saved_and_its_link_opens_it(visitor: Visitor, served: Place) -> None:

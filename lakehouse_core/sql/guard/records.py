@@ -143,6 +143,7 @@ class Policy:
         functions: functions allowed besides those the guard knows to be harmless.
         forbidden_functions: functions refused though harmless.
         dialect: of masks and row filters.
+        chooses_engine: whether it may name the engine that runs its statement.
     """
 
     role: str
@@ -155,6 +156,7 @@ class Policy:
     functions: frozenset[str] = frozenset()
     forbidden_functions: frozenset[str] = frozenset()
     dialect: str = "trino"
+    chooses_engine: bool = False
 
     @property
     def hides_anything(self) -> bool:

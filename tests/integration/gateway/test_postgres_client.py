@@ -57,6 +57,16 @@ def test_rows_and_types_are_those_of_the_engine(
         assert kinds[:5] == [20, 20, 1043, 1700, 1082]
 
 
+def test_a_session_names_its_engine(client: psycopg.Connection[Any]) -> None:
+    client.execute("SET lakehelm.engine = 'duckdb'")
+    assert client.execute("SELECT 1").fetchall() == [(1,)]
+    client.execute("SET lakehelm.engine = 'nobody'")
+    with pytest.raises(psycopg.Error, match=r"no engine 'nobody'; there are .*duckdb"):
+        client.execute("SELECT 1")
+    client.execute("RESET lakehelm.engine")
+    assert client.execute("SELECT 1").fetchall() == [(1,)]
+
+
 def test_the_engine_explains_a_statement(client: psycopg.Connection[Any]) -> None:
     sql = "EXPLAIN SELECT n_name FROM lake.tpch.nation WHERE n_nationkey = 7"
     ((_, plan),) = client.execute(sql).fetchall()

@@ -63,3 +63,13 @@ def test_an_action_of_another_kind_cures_nothing_else(store: Shelf) -> None:
     (why,) = reasons(store)
     assert "5 d" in why
     assert "newest 5" in why
+
+
+@pytest.mark.parametrize("ended_first", [True, False])
+def test_a_part_that_was_done_does_not_hide_what_is_open(store: Shelf, ended_first: bool) -> None:
+    sick(store, "small_file_share")
+    done = action(action_id="a" * 32, dedupe_key="a part of it", state=State.VERIFIED, ended_at=NOW)
+    waits = action(action_id="b" * 32, state=State.PROPOSED)
+    for one in (done, waits) if ended_first else (waits, done):
+        store.add("action", one)
+    assert reasons(store) == []

@@ -1,6 +1,7 @@
 """What each person does on the running demo, in Chromium: analyst, platform engineer, FinOps.
 
-`make loops`, some minutes after `make run`: engines are switched and tables compacted there.
+`make loops`, some minutes after `make run`: engines are switched and tables compacted there. What
+FinOps asks in the end is answered from whole hours: that walk needs one behind it.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def test_an_analyst_explains_runs_cancels_and_downloads(browser: Browser, ui_url
     )
     text.press("Control+Enter")
     visit.page.get_by_role("button", name="Cancel").click()
-    expect(visit.page.get_by_text("cancelled")).to_be_visible()
+    expect(visit.page.get_by_text("Cancelled: no rows were kept.")).to_be_visible()
     assert visit.error_boxes() == []
     assert visit.problems == []
 

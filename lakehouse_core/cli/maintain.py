@@ -21,7 +21,7 @@ from lakehouse_core.cli.output import (
     after_group,
     load,
 )
-from lakehouse_core.cli.recommend_route import decide_one, is_trial
+from lakehouse_core.cli.recommend_route import decide_one, is_trial, show_one
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,6 +80,9 @@ def maintain_show(
     from lakehouse_core.views.maintenance import show_maintenance  # noqa: PLC0415 as above
 
     out, file = after_group(ctx, json, quiet, config)
+    if is_trial(action_id):
+        show_one(out, file, action_id)
+        return
     settings = load(file).config
     with open_store(settings) as store:
         detail = show_maintenance(store, settings.home, action_id)

@@ -225,6 +225,9 @@ def test_a_template_that_is_cheaper_elsewhere_is_listed_and_approved_like_the_ot
     code, _, err = run("recommend", "approve", found["action_id"], "--as", "ana")
     assert code == 1
     assert "It is trial" in err
+    assert read("maintain", "show", found["action_id"]) == read(
+        "recommend", "show", found["action_id"]
+    )
     ended = read("maintain", "cancel", found["action_id"], "--as", "ana")
     assert (ended["action"]["state"], ended["action"]["share"]) == ("cancelled", 0)
     assert read("audit", "verify")["is_intact"]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from lakehouse_core.sql.translate.numbers import Kinds
 
 _SAME = node_types("""
-    Select Union Except Intersect Subquery With CTE From Join Where Group Cube Rollup
-    GroupingSets Having Qualify Order Ordered Limit Offset Fetch TableAlias Table
+    Select Union Except Intersect Subquery With CTE From Join Where Group
+    Having Qualify Order Ordered Limit Offset Fetch TableAlias Table
     Tuple Alias Paren Column Identifier Literal Var Null Boolean DataType DataTypeParam Interval
     Window WindowSpec Filter Hint JoinHint
     And Or Not EQ NEQ NullSafeEQ NullSafeNEQ LT LTE GT GTE Is In Between Exists Any All
@@ -229,6 +229,11 @@ def _aliases(node: exp.Expr, pair: Pair) -> str | None:
     return None
 
 
+def _totals(node: exp.Expr, pair: Pair) -> str | None:
+    del node
+    return "ROLLUP and CUBE over no rows give a total, in Spark none" if pair.has("spark") else None
+
+
 def _position(node: exp.Expr, pair: Pair) -> str | None:
     del pair
     extras = [key for key, value in node.args.items() if value and key not in ("this", "substr")]
@@ -295,6 +300,9 @@ _RULES: Mapping[type[exp.Expr], Callable[[exp.Expr, Pair], str | None]] = {
     exp.RegexpLike: _pattern,
     exp.Select: _aliases,
     exp.DPipe: _joined,
+    exp.Rollup: _totals,
+    exp.Cube: _totals,
+    exp.GroupingSets: _totals,
     exp.StrPosition: _position,
     exp.WindowSpec: _frame,
     exp.Table: _table,

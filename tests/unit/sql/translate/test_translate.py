@@ -84,10 +84,18 @@ def test_what_may_mean_something_else_is_doubtful_and_says_why(sql: str) -> None
         ("SELECT DISTINCT ON (a) a, b FROM t", "duckdb", "trino"),
         ("SELECT * FROM a ASOF JOIN b USING (ts)", "duckdb", "spark"),
         ("SELECT collect_list(a) FROM t", "spark", "duckdb"),
+        ("SELECT a, count(*) FROM t GROUP BY ROLLUP (a)", "trino", "spark"),
+        ("SELECT a, count(*) FROM t GROUP BY CUBE (a)", "spark", "duckdb"),
+        ("SELECT a, count(*) FROM t GROUP BY GROUPING SETS ((a), ())", "duckdb", "spark"),
     ],
 )
 def test_what_the_target_lacks_is_not_called_translated(sql: str, source: str, target: str) -> None:
     assert translate(sql, source, target).outcome in (Outcome.DOUBTFUL, Outcome.FAILED)
+
+
+def test_a_total_over_no_rows_is_a_row_on_engines_other_than_spark() -> None:
+    found = translate("SELECT a, count(*) FROM t GROUP BY ROLLUP (a)", "trino", "duckdb")
+    assert found.outcome is Outcome.TRANSLATED
 
 
 def test_known_types_take_the_doubt_away() -> None:

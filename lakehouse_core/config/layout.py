@@ -21,7 +21,7 @@ class LayoutConfig(Section):
         sample_rows: rows of a sample.
         sample_bytes: data files that may be read for a sample.
         least_file_bytes: no smaller files are advised.
-        margin: the share of what is read that a layout must save.
+        margin: the share of what reading costs that a layout must save.
         min_runs: with fewer runs in the evidence window nothing is advised.
         payback: a rewrite must pay within this time.
         timeout: of the job that takes the sample.

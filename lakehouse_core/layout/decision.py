@@ -224,7 +224,7 @@ def decide(
     if saved < rules.margin or at_least < rules.margin / 2:
         return Verdict(
             layout=None,
-            reason=f"The best layout found, {layout}, saves {saved:.0%} of what is read "
+            reason=f"The best layout found, {layout}, saves {saved:.0%} of what reading costs "
             f"(at least {at_least:.0%}): less than the {rules.margin:.0%} that are worth a rewrite",
         )
     if rewrite is not None and (now - then) * rules.payback_months <= rewrite:
@@ -233,4 +233,4 @@ def decide(
             reason=f"{layout} saves {now - then:,.6f} USD a month, and the rewrite costs "
             f"{rewrite:,.6f}: it does not pay within {rules.payback_months:g} months",
         )
-    return Verdict(layout=layout, reason=f"{layout} saves {saved:.0%} of what is read")
+    return Verdict(layout=layout, reason=f"{layout} saves {saved:.0%} of what reading costs")

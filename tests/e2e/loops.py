@@ -6,11 +6,13 @@ FinOps asks in the end is answered from whole hours: that walk needs one behind 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import TimeoutError as NotYet
 from playwright.sync_api import expect
 
 from tests.e2e.browser import PATIENCE_MS, Visit, chromium, switch_engine
@@ -30,7 +32,7 @@ ENDLESS = (
     "CROSS JOIN lake.demo.lineitem b CROSS JOIN lake.demo.lineitem c"
 )
 PROVEN_SECONDS = 600.0
-SETTLED_MS = 3_000  # grids are drawn after the script has ended
+DRAWN_MS, CHOSEN_SECONDS = 4_000, 60.0
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +47,21 @@ def browser() -> Iterator[Browser]:
 
 
 def choose_row(visit: Visit) -> None:
-    """Choose the first row of the first grid, which is a canvas."""
+    """Choose the first row of the first grid: a canvas, which tells readers of screens the rest."""
     visit.settle()
-    visit.page.wait_for_timeout(SETTLED_MS)
-    box = visit.page.locator('[data-testid="stDataFrame"]').first.bounding_box()
-    assert box is not None
-    visit.page.mouse.click(box["x"] + 18, box["y"] + 52)
+    grid = visit.page.locator('[data-testid="stDataFrame"]').first
+    chosen = grid.locator('tr[aria-selected="true"]').first
+
+    def is_chosen() -> bool:
+        box = grid.bounding_box()
+        assert box is not None
+        visit.page.mouse.click(box["x"] + 18, box["y"] + 52)
+        with contextlib.suppress(NotYet):  # it is drawn after the script has ended
+            chosen.wait_for(state="attached", timeout=DRAWN_MS)
+            return True
+        return False
+
+    wait_for("the first row to be chosen", is_chosen, CHOSEN_SECONDS)
 
 
 def pick(visit: Visit, label: str, option: str) -> None:
@@ -118,10 +129,19 @@ def test_traffic_moves_while_an_engine_is_in_maintenance(browser: Browser, ui_ur
 def test_a_proposal_is_approved_watched_and_proven(browser: Browser, ui_url: str) -> None:
     visit = Visit(browser, ui_url)
 
+    def at_work() -> str:
+        visit.open("maintenance")
+        return visit.page.locator("[data-testid=stMain]").inner_text()
+
+    def proven(main: str) -> int:
+        counts = re.search(r"Proven, of those shown\s+(\d+)", main)
+        return int(counts[1]) if counts else 0
+
     def is_proposed() -> bool:
         visit.open("recommendations")
         return bool(visit.page.get_by_text("Waiting for a decision, now").count())
 
+    before = proven(at_work())
     wait_for("a proposal", is_proposed, COLLECTED_SECONDS)
     choose_row(visit)
     expect(visit.page.get_by_text("What is done, exactly?")).to_be_visible()
@@ -132,11 +152,9 @@ def test_a_proposal_is_approved_watched_and_proven(browser: Browser, ui_url: str
     seen = set()
 
     def is_over() -> bool:
-        visit.open("maintenance")
-        main = visit.page.locator("[data-testid=stMain]").inner_text()
+        main = at_work()
         seen.update(re.findall(r"\b(running|approved|scheduled|verifying)\b", main))
-        counts = re.search(r"Proven, of those shown\s+(\d+)", main)
-        return bool(counts and int(counts[1]) and "Nothing runs." in main)
+        return proven(main) > before and "Nothing runs." in main
 
     wait_for("the proof", is_over, PROVEN_SECONDS)
     assert seen, "it was never seen at work"

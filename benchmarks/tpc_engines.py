@@ -173,7 +173,7 @@ def workload(places: list[tuple[str, str]], queries: int, variants: int) -> list
     return found
 
 
-def portable(text: str) -> exp.Expression:
+def portable(text: str) -> exp.Expr:
     """As people write who want one answer of all engines; what the translator tells them to do."""
     tree = parse_one(text, read="duckdb")
     for average in list(tree.find_all(exp.Avg)):

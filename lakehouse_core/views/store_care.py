@@ -52,7 +52,11 @@ class StoreRecovery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backup:
-    """The newest backup of the store on this machine; None where there is none."""
+    """The newest backup of the store; None where there is none.
+
+    Attributes:
+        path: below the home folder, where it is there.
+    """
 
     path: Path | None
     made_at: datetime | None
@@ -78,4 +82,6 @@ def newest_backup(config: Config, clock: Clock) -> Backup:
     made_at = None if path is None else datetime.fromtimestamp(path.stat().st_mtime, UTC)
     age = None if made_at is None else now - made_at
     late = is_late(age, config.agents.backup_every)
+    if path is not None and path.is_relative_to(config.home):
+        path = path.relative_to(config.home)
     return Backup(path=path, made_at=made_at, is_late=late, at=now)

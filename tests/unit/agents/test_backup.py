@@ -107,7 +107,10 @@ def test_a_store_that_begins_anew_says_so(demo_config: Config) -> None:
 def test_a_missing_or_old_backup_is_late(demo_config: Config, store: OwnerStore) -> None:
     assert newest_backup(demo_config, lambda: NOW).is_late
     run_once(store, demo_config, lambda: NOW)
-    made = newest_backup(demo_config, lambda: NOW).made_at
+    newest = newest_backup(demo_config, lambda: NOW)
+    made = newest.made_at
     assert made is not None
+    assert newest.sentence().startswith("Newest backup of the store: ")
+    assert ", store/backups/telemetry-" in newest.sentence()
     assert not newest_backup(demo_config, lambda: made + DAY).is_late
     assert newest_backup(demo_config, lambda: made + 3 * DAY).is_late

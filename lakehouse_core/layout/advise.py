@@ -16,7 +16,7 @@ from lakehouse_core.domain.layout import PRESENT, Layout
 from lakehouse_core.layout.arrange import arrange, output_files
 from lakehouse_core.layout.candidates import Tried, column_worths, search
 from lakehouse_core.layout.decision import Pricing, Row, Rules, Verdict, decide
-from lakehouse_core.layout.encoding import bytes_per_row
+from lakehouse_core.layout.packing import Packing
 from lakehouse_core.layout.partitioning import partition_advice
 from lakehouse_core.layout.simulate import replay, simulate
 
@@ -254,7 +254,7 @@ class _Advisor:
         self._drawn = self._pricing.drawn(SEARCHED)
         self._worths = column_worths(sample, workload.conditions, self._pricing.per_byte)
         self._densities: dict[Layout, float] = {}
-        self._per_row_now: float | None = None
+        self._packing: Packing | None = None
 
     def advice(self) -> Advice:
         tried = self._search()
@@ -283,7 +283,7 @@ class _Advisor:
         cost = self._pricing.cost(then)
         tried = [Tried(layout, cost, "asked for")]
         share = cost / self._cost_now if self._cost_now > 0 else 1.0
-        reason = f"{layout} reads {share:.0%} of what is read now"
+        reason = f"Reading costs {share:.0%} of what it costs now under {layout}"
         verdict = Verdict(layout=layout, reason=reason)
         return self._advice(
             layout, layout, target, tried, verdict, then, self._error(layout, target, then)
@@ -380,12 +380,15 @@ class _Advisor:
         """Bytes of a row under the layout over what they are now."""
         if layout not in self._densities:
             sample = self._sample
-            if self._per_row_now is None:
-                self._per_row_now = bytes_per_row(sample.rows, sample.fraction)
+            if self._packing is None:
+                row_bytes = sample.table_bytes / max(1, sample.table_rows)
+                file_rows = self._setting.target_bytes / max(1.0, row_bytes)
+                self._packing = Packing(
+                    sample.rows, sample.fraction, row_bytes, file_rows=file_rows
+                )
             one_each = [1] * len(sample.partition_bytes)
             order = arrange(layout, sample.spaces, sample.partition, one_each).order
-            then = bytes_per_row(sample.rows, sample.fraction, order)
-            self._densities[layout] = then / self._per_row_now if self._per_row_now else 1.0
+            self._densities[layout] = self._packing.share(order)
         return self._densities[layout]
 
     def _error(self, layout: Layout, target: int, then: Replay) -> float:

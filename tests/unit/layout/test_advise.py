@@ -200,7 +200,8 @@ def test_given_layout_is_tried_whether_it_pays_or_not() -> None:
     files = as_written(table(), asked.conditions)
     found = try_layout(table(), files, asked, setting(), Layout.parse("b"))
     assert found.prediction is not None
-    assert found.prediction.bytes_then > 0.9 * found.prediction.bytes_now
+    # No file less is read; they are smaller, as sorted numbers pack better.
+    assert 0.85 < found.prediction.bytes_then / found.prediction.bytes_now < 1
 
 
 def test_layout_of_a_table_nobody_queries_says_so() -> None:

@@ -283,7 +283,7 @@ class _Advisor:
         cost = self._pricing.cost(then)
         tried = [Tried(layout, cost, "asked for")]
         share = cost / self._cost_now if self._cost_now > 0 else 1.0
-        reason = f"Reading costs {share:.0%} of what it costs now under {layout}"
+        reason = f"Under {layout}, reading costs {share:.0%} of what it costs now"
         verdict = Verdict(layout=layout, reason=reason)
         return self._advice(
             layout, layout, target, tried, verdict, then, self._error(layout, target, then)

@@ -194,6 +194,7 @@ _IN_1_2 = {
     "AllocatedResourceId": "x_AllocatedResourceId",
     "AllocatedTags": "x_AllocatedTags",
 }
+_READINGS = 5  # of a day that changes while it is read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,21 +248,42 @@ def export_focus(  # noqa: PLR0913, PLR0917 one parameter per thing that shapes 
     # The first read has no rows but the columns: a file without charges has its header, too.
     empty = _in_version(store.read(sql, start=start, end=start, **params), version)
     writer = _Writer(path, empty.schema)
-    days = store.read(DAYS_SQL, start=start, end=end).column("day_at").to_pylist()
-    for day in days:
+    metered: dict[str, Decimal] = {}
+    unpriced = 0
+    for day in store.read(DAYS_SQL, start=start, end=end).column("day_at").to_pylist():
         span = {"start": max(start, day), "end": min(day + DAY, end)}
-        writer.write(_in_version(store.read(sql, **span, **params), version))
+        rows, totals = _at_rest(store, sql, span, params)
+        writer.write(_in_version(rows, version))
+        for one in totals:
+            metered[one["currency"]] = metered.get(one["currency"], Decimal(0)) + one["cost"]
+            unpriced += one["unpriced"]
     writer.close()
-    totals = store.read(TOTAL_SQL, start=start, end=end).to_pylist()
     return FocusExport(
         path=path,
         version=version,
         start=start,
         end=end,
-        metered={row["currency"]: row["cost"] for row in totals},
-        unpriced=sum(row["unpriced"] for row in totals),
+        metered=metered,
+        unpriced=unpriced,
         verdict=check_file(path, version),
     )
+
+
+def _at_rest(
+    store: TelemetryStore, sql: str, span: dict[str, datetime], params: dict[str, Any]
+) -> tuple[pa.Table, list[dict[str, Any]]]:
+    """The rows of a span, and its charges as they were before and after these were read.
+
+    The running hour is charged anew every minute: what comes in between is read again.
+    """
+    before = store.read(TOTAL_SQL, **span).to_pylist()
+    for _ in range(_READINGS):
+        rows = store.read(sql, **span, **params)
+        after = store.read(TOTAL_SQL, **span).to_pylist()
+        if after == before:
+            break
+        before = after
+    return rows, after
 
 
 def _params(rules: GroupRules, settings: FocusSettings) -> dict[str, Any]:

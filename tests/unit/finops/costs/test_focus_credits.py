@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,6 +14,7 @@ from lakehouse_core.config.pricebook import PricesConfig
 from lakehouse_core.domain.query import EngineId
 from lakehouse_core.finops.bills import BillOptions, import_bill
 from lakehouse_core.finops.focus import export_focus
+from lakehouse_core.finops.reconcile import reconcile
 from lakehouse_core.views.groups import rules_of
 from tests.ui.scenario import rows_of
 from tests.unit.finops.costs.test_bills import HOUR, write
@@ -22,6 +23,8 @@ from tests.unit.finops.costs.traces import START, at, query
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pyarrow as pa
 
     from lakehouse_core.config import Config
     from lakehouse_core.domain.query import QueryEvent
@@ -115,3 +118,33 @@ def test_a_bill_of_a_warehouse_is_divided_by_credits_and_says_so(
         "SELECT sum(cost) AS cost FROM cost_hour WHERE resource = 'BI' AND basis = 'billed'"
     ).column("cost")
     assert cost.as_py() == Decimal(7)
+
+
+class Busy:
+    """A store in which the running hour is charged anew after each reading of its rows."""
+
+    def __init__(self, store: OwnerStore, config: Config) -> None:
+        self._store, self._config, self.left = store, config, 2
+
+    def read(self, sql: str, **params: Any) -> pa.Table:
+        found = self._store.read(sql, **params)
+        if '"BilledCost"' in sql and found.num_rows and self.left:
+            self.left -= 1
+            told(self._store, query(2.5, 20 + self.left))
+            settle(self._store, self._config)
+        return found
+
+
+def test_an_hour_that_is_charged_meanwhile_is_exported_as_it_is_in_the_end(
+    store: OwnerStore, demo_config: Config, tmp_path: Path
+) -> None:
+    told(store, query(2.5, 10))
+    settle(store, demo_config)
+    busy = Busy(store, demo_config)
+    path = tmp_path / "focus.parquet"
+    found = export_focus(busy, rules_of(demo_config), FocusSettings(), START, at(3), path)
+    assert busy.left == 0
+    assert found.differences == {}
+    assert found.is_ok
+    assert found.metered == {"USD": sum(pq.read_table(path)["EffectiveCost"].to_pylist())}
+    assert sum(one.metered for one in reconcile(store, START, at(3))) == found.metered["USD"]

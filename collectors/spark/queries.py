@@ -43,13 +43,16 @@ class TrackedQuery:
     def is_over(self) -> bool:
         """Whether it has ended, and how is known.
 
+        That it is closed is not waited for when it has finished: Spark refuses to post it when the
+        client let go of the operation, with all its rows, before Spark had noted its end.
+
         Tasks are not waited for. Those of a query that finished have ended before it; those that a
         cancellation kills end after everything else, and Spark does not flush its log for them:
         their end may lie in its buffer until the next query comes.
         """
         return (
             self.status != "running"
-            and (self.is_closed or not self.is_operation)
+            and (self.is_closed or self.status == "finished" or not self.is_operation)
             and not self.open_executions
         )
 

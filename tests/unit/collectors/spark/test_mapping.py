@@ -218,6 +218,26 @@ def test_a_query_whose_end_spark_did_not_post_ends_with_what_it_did_post(
     assert [e.status for e in final_rows(tracker).values() if e.query_id == operation] == [status]
 
 
+def test_a_query_that_its_client_let_go_of_before_spark_noticed_its_end_has_finished(
+    events: list[tuple[str, dict[str, Any]]],
+) -> None:
+    """Spark then posts Finished, late, and never Closed."""
+    told, without = Tracker(1_000), Tracker(1_000)
+    end = next(n for n, (name, _) in enumerate(events) if name.endswith("ConnectSessionClosed"))
+    ended = {e["operationId"] for name, e in events[:end] if name.endswith("OperationFinished")}
+    follow(told, events[:end])
+    follow(
+        without,
+        [
+            (name, event)
+            for name, event in events[:end]
+            if not (event.get("operationId") in ended and name.endswith("OperationClosed"))
+        ],
+    )
+    assert len(ended) > 5
+    assert final_rows(without) == final_rows(told)
+
+
 def test_a_tracker_taken_up_from_its_dump_goes_on_as_if_nothing_happened(
     events: list[tuple[str, dict[str, Any]]],
 ) -> None:

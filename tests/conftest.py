@@ -16,7 +16,7 @@ from tests.network import NetworkGuard
 from tests.stores import new_store
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from lakehouse_core.store.owner import OwnerStore
 
@@ -39,6 +39,7 @@ LAKE_ROOM = "tests/integration/lake/"
 FAST_ROOMS = ("tests/unit/", "tests/contract/catalogs/")
 # Engines that a machine may rightly lack: the product runs without them and says so.
 MAY_BE_SKIPPED = ("trino", "flink")
+TOLD = "told"
 _PORTS = (
     "LAKEHELM__ENGINES__SPARK__PORT",
     "LAKEHELM__ENGINES__SPARK__UI_PORT",
@@ -119,14 +120,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _AtOnce:
-    """Says which test failed and why, on a line of its own, when it fails."""
+    """Says which test failed and why when it fails, and the figures that tests tell."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
-        if terminal is not None and report.failed:
+        if terminal is None:
+            return
+        if report.when == "call":
+            for text in (value for name, value in report.user_properties if name == TOLD):
+                terminal.ensure_newline()
+                terminal.write_line(f"{report.nodeid}: {text}")
+        if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
             why = crash.message if crash else str(report.longrepr)
             terminal.ensure_newline()
@@ -139,6 +146,12 @@ def network_guard() -> Iterator[NetworkGuard]:
     guard = NetworkGuard()
     with guard.installed():
         yield guard
+
+
+@pytest.fixture
+def tell(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Say a figure in the terminal: what a test prints is not seen when workers run it."""
+    return lambda text: record_property(TOLD, text)
 
 
 @pytest.fixture(scope="session")

@@ -165,7 +165,7 @@ def is_plain_read(sql: str, dialect: str) -> bool:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("front", ["trino", "postgres"])
 def test_nothing_hostile_reaches_an_engine(
-    site: Site, front: str, engine: str, capsys: pytest.CaptureFixture[str]
+    site: Site, front: str, engine: str, tell: Callable[[str], None]
 ) -> None:
     found: Counter[str] = Counter()
     wrong = []
@@ -180,15 +180,14 @@ def test_nothing_hostile_reaches_an_engine(
                 found["read as a plain query of the lake"] += 1
             else:
                 wrong.append((one.dialect, one.sql[:200], reached))
-    with capsys.disabled():
-        print(f"\nhostile over {front} to {engine}: {dict(found)} of {len(hostile())}")  # noqa: T201
+    tell(f"hostile over {front} to {engine}: {dict(found)} of {len(hostile())}")
     assert wrong == []
     assert found["refused"] >= 0.9 * len(hostile())
 
 
 @pytest.mark.parametrize("front", ["trino", "postgres"])
 def test_hardly_anything_harmless_is_held_back(
-    site: Site, front: str, capsys: pytest.CaptureFixture[str]
+    site: Site, front: str, tell: Callable[[str], None]
 ) -> None:
     """In the front end's own words, to the engine that has the same, or else to DuckDB."""
     engine = "trino" if front == "trino" else "duckdb"
@@ -198,8 +197,7 @@ def test_hardly_anything_harmless_is_held_back(
         refused = [(text[:120], error) for text in known if (error := ask(text)) is not None]
     site.reached()
     share = 1 - len(refused) / len(known)
-    with capsys.disabled():
-        print(f"\nharmless over {front}: {share:.2%} of {len(known)} passed")  # noqa: T201
+    tell(f"harmless over {front}: {share:.2%} of {len(known)} passed")
     assert len(known) >= 1_000
     assert share >= 0.99, refused[:20]
 

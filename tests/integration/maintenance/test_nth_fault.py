@@ -102,7 +102,7 @@ def test_every_point_of_failure_keeps_the_invariants(
     load_demo_config: DemoConfig,
     tmp_path: Path,
     is_lasting: bool,
-    capsys: pytest.CaptureFixture[str],
+    tell: Callable[[str], None],
 ) -> None:
     config = quick(load_demo_config(tmp_path / "home"))
     points: Counter[str] = Counter()
@@ -149,6 +149,5 @@ def test_every_point_of_failure_keeps_the_invariants(
         yard.maintainer.close()
     avro.close()
     assert sum(points.values()) >= 20
-    with capsys.disabled():
-        kind = "lasting" if is_lasting else "passing"
-        print(f"\n{sum(points.values())} {kind} faults: {dict(points)}; ends: {dict(outcomes)}")  # noqa: T201
+    kind = "lasting" if is_lasting else "passing"
+    tell(f"{sum(points.values())} {kind} faults: {dict(points)}; ends: {dict(outcomes)}")

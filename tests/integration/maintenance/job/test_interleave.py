@@ -24,7 +24,7 @@ from tests.integration.maintenance.job.lakes import MERGE_ON_READ, Lake, stage
 from tests.integration.maintenance.writers import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lakehouse_core.domain.maintenance import Stage
     from lakehouse_core.domain.table import TableName
@@ -143,9 +143,7 @@ class Meeting:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_row_is_lost_doubled_or_back(
-    lake: Lake, seed: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_row_is_lost_doubled_or_back(lake: Lake, seed: int, tell: Callable[[str], None]) -> None:
     luck = random.Random(seed)  # noqa: S311 a seed that can be run again
     started = time.monotonic()
     outcomes: Counter[str] = Counter()
@@ -171,11 +169,10 @@ def test_no_row_is_lost_doubled_or_back(
         met, inside = met + meeting.met, inside + meeting.inside
         refused += writer.refused
     took = time.monotonic() - started
-    with capsys.disabled():
-        print(  # noqa: T201
-            f"\nseed {seed}: {inside} writes inside {met} of {sum(outcomes.values())} actions, "
-            f"{took:.0f} s; {dict(written)}, {refused} refused; {dict(sorted(outcomes.items()))}"
-        )
+    tell(
+        f"seed {seed}: {inside} writes inside {met} of {sum(outcomes.values())} actions, "
+        f"{took:.0f} s; {dict(written)}, {refused} refused; {dict(sorted(outcomes.items()))}"
+    )
     assert met >= sum(outcomes.values()) / 2
     assert inside >= 20 * TABLES
     assert {one.rpartition(" ")[0] for one in outcomes} == {str(kind) for kind, *_ in kinds()}

@@ -24,6 +24,8 @@ from tests.integration.maintenance.job.lakes import FEW, MERGE_ON_READ, Lake, st
 from tests.integration.maintenance.writers import Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lakehouse_core.domain.maintenance import Stage
 
 pytestmark = [
@@ -110,7 +112,7 @@ def meet(lake: Lake, writer: Writer, rewrite: tuple[int, Any, Any], luck: random
 
 @pytest.mark.parametrize("name", KINDS)
 def test_writers_and_a_commit_may_meet_in_any_order(
-    lake: Lake, name: str, capsys: pytest.CaptureFixture[str]
+    lake: Lake, name: str, tell: Callable[[str], None]
 ) -> None:
     luck = random.Random(name)  # noqa: S311 a seed that can be run again
     started = time.monotonic()
@@ -133,11 +135,10 @@ def test_writers_and_a_commit_may_meet_in_any_order(
             written += copy.done
     finally:
         writer.close()
-    with capsys.disabled():
-        print(  # noqa: T201
-            f"\n{name}: {MEETINGS} meetings with {sum(written.values())} writes "
-            f"{dict(written)}: {dict(outcomes)}, {time.monotonic() - started:.0f} s"
-        )
+    tell(
+        f"{name}: {MEETINGS} meetings with {sum(written.values())} writes "
+        f"{dict(written)}: {dict(outcomes)}, {time.monotonic() - started:.0f} s"
+    )
     assert outcomes["done"] > 0
     assert outcomes["conflict"] > 0
     assert sum(written.values()) > MEETINGS

@@ -119,7 +119,7 @@ def our_commits(lake: Lake, table: TableName) -> list[int]:
 
 @pytest.mark.parametrize("is_after", [False, True], ids=["refused", "answer lost"])
 def test_every_point_of_failure_keeps_the_invariants(
-    lake: Lake, is_after: bool, capsys: pytest.CaptureFixture[str]
+    lake: Lake, is_after: bool, tell: Callable[[str], None]
 ) -> None:
     points: Counter[str] = Counter()
     ends: Counter[str] = Counter()
@@ -146,7 +146,4 @@ def test_every_point_of_failure_keeps_the_invariants(
     else:
         pytest.fail(f"a run still met faults after {MOST_POINTS} points")
     assert sum(points.values()) >= (2 if is_after else 10)
-    with capsys.disabled():
-        print(  # noqa: T201
-            f"\n{sum(points.values())} points: {dict(points)}; the disturbed run: {dict(ends)}"
-        )
+    tell(f"{sum(points.values())} points: {dict(points)}; the disturbed run: {dict(ends)}")

@@ -145,7 +145,7 @@ with side:
 with main:
     tab = tab_bar()
     editor(tab, choices)
-    console_result.explained(tab)
+    console_result.explained(tab, console_state.question(tab, choices))
     console_result.outcome(tab)
     part = st.segmented_control("More", BELOW, default=BELOW[0], key="console_part")
     if part == BELOW[1]:

@@ -14,19 +14,26 @@ from pages.parts import console_state, frame, trace
 from pages.parts.text import plain
 
 if TYPE_CHECKING:
+    from lakehouse_core.views.gateway import Question
     from lakehouse_core.views.statements import Problem, Run, Seen
 
 POLL_SECONDS = 1.0
 _MOST_CHART_ROWS = 2_000
 
 
-def explained(tab: str) -> None:
-    """The strip: engine, why, files, bytes, cost."""
-    found = st.session_state.get(f"console_explained_{tab}")
+def explained(tab: str, asked: Question) -> None:
+    """The strip: engine, why, files, bytes, cost of what is asked; of nothing else."""
+    known = console_state.explanation(tab)
+    if known is None:
+        return
+    of, found = known
     has_run = st.session_state.get(f"console_run_{tab}") is not None
-    if found is None or (has_run and not isinstance(found, str) and found.denial):
+    if has_run and not isinstance(found, str) and found.denial:
         return  # what the gateway said when it was run is below
     with st.container(border=True):
+        if of != asked:
+            st.caption("It was explained before it was changed: *Explain* or *Run* looks again.")
+            return
         if isinstance(found, str):
             st.warning(f"Not explained: {plain(found)}", icon=":material/help:")
             return

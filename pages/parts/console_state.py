@@ -119,24 +119,36 @@ def look(tab: str, overrides: tuple[Override, ...]) -> None:
         explain(tab, overrides)
 
 
-def explain(tab: str, overrides: tuple[Override, ...]) -> None:
-    """Ask what would happen to the text of a tab."""
+def question(tab: str, overrides: tuple[Override, ...]) -> Question:
+    """What the visitor asks in a tab, as it stands."""
     sql, headers = _asked(tab, overrides)
     way = connection(headers)
+    return Question(
+        sql=sql,
+        user=way.user,
+        catalog=way.catalog,
+        schema=way.schema,
+        source=SOURCE,
+        headers=headers,
+    )
+
+
+def explain(tab: str, overrides: tuple[Override, ...]) -> None:
+    """Ask what would happen to the text of a tab."""
+    asked = question(tab, overrides)
     try:
-        found: Explained | str = session.gateway().explain(
-            Question(
-                sql=sql,
-                user=way.user,
-                catalog=way.catalog,
-                schema=way.schema,
-                source=SOURCE,
-                headers=headers,
-            )
-        )
+        found: Explained | str = session.gateway().explain(asked)
     except LakehouseError as error:
         found = str(error)
-    st.session_state[f"console_explained_{tab}"] = found
+    st.session_state[f"console_explained_{tab}"] = (asked, found)
+
+
+def explanation(tab: str) -> tuple[Question, Explained | str] | None:
+    """What was asked last in a tab, and what the gateway said or why it said nothing."""
+    found: tuple[Question, Explained | str] | None = st.session_state.get(
+        f"console_explained_{tab}"
+    )
+    return found
 
 
 def run(tab: str, overrides: tuple[Override, ...]) -> None:

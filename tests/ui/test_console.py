@@ -57,6 +57,19 @@ def test_a_statement_is_explained_run_and_shown_with_types(visitor: Visitor, ser
     assert "finished" in words(app)
 
 
+def test_an_explanation_is_not_shown_for_another_question(visitor: Visitor, served: Place) -> None:
+    app = visitor.at(served, "console")
+    asked(app, "SELECT kind FROM lake.shop.kinds", "console_explain")
+    assert "Why: " in words(app)
+    app.text_area(key=SQL).input("SELECT order_id FROM lake.shop.orders").run()
+    assert "Why: " not in words(app)
+    assert "explained before it was changed" in words(app)
+    app.text_area(key=SQL).input("SELECT kind FROM lake.shop.kinds").run()
+    assert "Why: " in words(app)
+    app.selectbox(key="console_on").select_index(1).run()
+    assert "Why: " not in words(app)
+
+
 def test_rows_beyond_the_limit_are_not_fetched(visitor: Visitor, served: Place) -> None:
     app = visitor.at(served, "console")
     asked(app, "SELECT order_id FROM lake.shop.orders")

@@ -146,7 +146,9 @@ def scheduled_jobs(shop: Workshop) -> list[ScheduledJob]:
             lambda _: backup.run_once(store, config, clock),
         ),
         *_spend_jobs(shop),
-        watched_job(shop, "route", ROUTE_EVERY, LIMIT, lambda _: route.run_once(store, clock)),
+        watched_job(
+            shop, "route", ROUTE_EVERY, LIMIT, lambda _: route.run_once(store, config, clock)
+        ),
         watched_job(
             shop, "learn", own.learn_every, LIMIT, lambda _: learn.run_once(store, config, clock)
         ),

@@ -8,10 +8,12 @@ import pyarrow as pa
 
 from agents import trials
 from agents.runs import Result
+from lakehouse_core.routing.build import make_plan
 from lakehouse_core.store.schema import schema_of
 from lakehouse_core.views.regret import routing_regret
 
 if TYPE_CHECKING:
+    from lakehouse_core.config.models import Config
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.owner import OwnerStore
     from lakehouse_core.views.regret import MeasureRegret
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 WINDOW = "7d"
 
 
-def run_once(store: OwnerStore, clock: Clock) -> Result:
+def run_once(store: OwnerStore, config: Config, clock: Clock) -> Result:
     """Measure the regret of the last week, look at trials, propose what pays."""
     found = routing_regret(store, clock, window=WINDOW)
     rows = [
@@ -30,8 +32,16 @@ def run_once(store: OwnerStore, clock: Clock) -> Result:
     ]
     if rows:
         store.upsert("route_regret", pa.Table.from_pylist(rows, schema=schema_of("route_regret")))
-    changed = trials.take_steps(store, clock) + trials.propose(store, clock)
+    changed = trials.take_steps(store, clock) + trials.propose(store, clock, _groups(config))
     return Result(rows=len(rows) + changed)
+
+
+def _groups(config: Config) -> dict[str, set[str]]:
+    """The engines of each group that statements can be sent to; the routing is read anew."""
+    groups = make_plan(config).layout.groups.values()
+    return {
+        group.name: {one.engine_id for one in group.members if not one.unusable} for group in groups
+    }
 
 
 def _row(found: MeasureRegret[Any], clock: Clock) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from lakehouse_core.maintenance.audit import Note
 from lakehouse_core.maintenance.decisions import DEFAULT_SNOOZE, PROPOSER, why_not_taken
 from lakehouse_core.maintenance.states import Ledger
 from lakehouse_core.recommend.route_advice import EXPIRES_AFTER, Side, judge_step, proposals
+from lakehouse_core.routing.trials import said_by
 from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.views.measured import measured
 from lakehouse_core.views.trials import list_trials, show_trial
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.domain.maintenance import DecisionRequest
+    from lakehouse_core.recommend.route_advice import Groups
     from lakehouse_core.store.owner import OwnerStore
 
 WINDOW = "7d"
@@ -77,13 +79,11 @@ class TrialLedger:
         return after
 
 
-def propose(store: OwnerStore, clock: Clock) -> int:
+def propose(store: OwnerStore, clock: Clock, groups: Groups) -> int:
     """Bring the proposals up to date; returns how many changed."""
     now, ledger = clock(), TrialLedger(store, clock)
-    wanted = {
-        (one.template_id, one.to_engine): one
-        for one in proposals(measured(store, parse_window(WINDOW, now)), now)
-    }
+    found = measured(store, parse_window(WINDOW, now))
+    wanted = {(one.template_id, one.to_engine): one for one in proposals(found, groups, now)}
     written = 0
     busy = set()
     for trial in list_trials(store, "all"):
@@ -142,11 +142,13 @@ def take_steps(store: OwnerStore, clock: Clock) -> int:
 
 
 def _step(store: OwnerStore, ledger: TrialLedger, trial: RouteTrial, now: datetime) -> int:
-    begun = max(trial.step_at or now, now - LONGEST_LOOK)
-    found = measured(store, Window(begun, now, "this share"), template=trial.template_id)
+    window = Window(max(trial.step_at or now, now - LONGEST_LOOK), now, "this share")
+    ran = measured(store, window, template=trial.template_id)
+    # What runs there without it, by weights or past the gateway, proves and saves nothing.
+    tried = measured(store, window, template=trial.template_id, said=said_by(trial.trial_id))
     sides = {
         name: Side.of(cell for cell in found.cells if cell.engine_id == name)
-        for name in (trial.from_engine, trial.to_engine)
+        for name, found in ((trial.from_engine, ran), (trial.to_engine, tried))
     }
     before = Side.from_json(trial.figures["before"][trial.from_engine])
     since, there = sides[trial.from_engine], sides[trial.to_engine]
@@ -167,7 +169,7 @@ def _step(store: OwnerStore, ledger: TrialLedger, trial: RouteTrial, now: dateti
         after = replace(trial, share=share, step_at=now, figures=figures, explanation=verdict.why)
         ledger.write(after, by=PROPOSER, verb=f"share {share} %")
         return 1
-    saving = _saving(trial, before, there, now)
+    saving = _saving(trial, there, now)
     rows = {"savings": to_arrow("savings", [saving])}
     if trial.state is TrialState.ADOPTED:
         store.upsert("savings", rows["savings"])
@@ -179,10 +181,17 @@ def _step(store: OwnerStore, ledger: TrialLedger, trial: RouteTrial, now: dateti
     return 1
 
 
-def _saving(trial: RouteTrial, before: Side, there: Side, now: datetime) -> Saving:
-    """What the move brought, as measured at its full share."""
+def _saving(trial: RouteTrial, there: Side, now: datetime) -> Saving:
+    """What the move brought, as measured at its full share.
+
+    Some of what it routes would have gone there anyway, or to a third engine: it counts the part
+    that the old engine had before.
+    """
+    sides = {name: Side.from_json(one) for name, one in trial.figures["before"].items()}
+    before, routable = sides[trial.from_engine], sum(one.routable for one in sides.values())
     begun = max(trial.step_at or now, now - LONGEST_LOOK)
-    per_month = Decimal(there.answers) * Decimal(MONTH / max(now - begun, LEAST_TIME))
+    moved = Decimal(there.answers * before.routable) / max(routable, 1)
+    per_month = moved * Decimal(MONTH / max(now - begun, LEAST_TIME))
     saved = (before.cost_per_run or Decimal(0)) - (there.cost_per_run or Decimal(0))
     return Saving(
         action_id=trial.trial_id,

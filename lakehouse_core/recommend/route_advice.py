@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakehouse_core.domain.money import rounded
@@ -19,9 +20,11 @@ from lakehouse_core.views.compare import judge
 from lakehouse_core.views.measured import money_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from lakehouse_core.views.measured import Cell, Measured
+
+    Groups = Mapping[str, Collection[str]]  # by name, the engines in each
 
 LEAST_RUNS = 5  # finished on each engine before a move is proposed; its range must be above zero
 LEAST_DECIDED = 0.5  # of a template's reads must be in sizes where the engine wins
@@ -37,7 +40,12 @@ _MICRO = Decimal("0.000001")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """A template on one engine, all sizes together."""
+    """A template on one engine, all sizes together.
+
+    Attributes:
+        shadows: finished runs that nobody asked for.
+        routable: answers given in groups that have both engines: those a trial can move.
+    """
 
     runs: int
     failed: int
@@ -45,10 +53,11 @@ class Side:
     seconds_per_run: float | None
     cost_per_run: Decimal | None
     spread: float | None
-    shadows: int = 0  # finished runs that nobody asked for
+    shadows: int = 0
+    routable: int = 0
 
     @classmethod
-    def of(cls, cells: Iterable[Cell]) -> Side:
+    def of(cls, cells: Iterable[Cell], groups: Collection[str] = ()) -> Side:
         """The cells of an engine put together; the slowest size gives the p95."""
         own = list(cells)
         finished = sum(cell.finished for cell in own)
@@ -63,6 +72,7 @@ class Side:
             cost_per_run=rounded(sum(costs, start=Decimal(0)) / finished) if is_priced else None,
             spread=max((cell.spread or 0.0 for cell in own), default=None),
             shadows=sum(cell.shadows for cell in own),
+            routable=sum(cell.answers_in(groups) for cell in own),
         )
 
     @property
@@ -84,7 +94,10 @@ class Side:
     def from_json(cls, figures: Mapping[str, Any]) -> Side:
         """As it was when `figures` were written."""
         cost = figures["cost_per_run"]
-        return cls(**{**figures, "cost_per_run": None if cost is None else Decimal(str(cost))})
+        money = {"cost_per_run": None if cost is None else Decimal(str(cost))}
+        found = cls(**{**figures, **money})
+        # Trials of before this was told: all reads counted.
+        return found if "routable" in figures else replace(found, routable=found.answers)
 
     def to_json(self) -> dict[str, Any]:
         """As `figures` has it: money is text."""
@@ -96,39 +109,57 @@ class Side:
             "cost_per_run": None if self.cost_per_run is None else f"{self.cost_per_run:f}",
             "spread": self.spread,
             "shadows": self.shadows,
+            "routable": self.routable,
         }
 
 
-def proposals(found: Measured, now: datetime) -> list[RouteTrial]:
-    """Templates that measurably cost less on another engine than where most of them run."""
+def proposals(found: Measured, groups: Groups, now: datetime) -> list[RouteTrial]:
+    """Templates that measurably cost less on another engine than where most of them run.
+
+    Args:
+        found: the evidence, of all runs.
+        groups: their engines. A trial only chooses within a group, so that no other reads count.
+        now: when they are proposed.
+    """
     templates: dict[str, list[list[Cell]]] = {}
     for cells in found.per_key().values():
         templates.setdefault(cells[0].template_id, []).append(cells)
-    advised = (_advise(groups, found, now) for groups in templates.values())
+    advised = (_advise(sizes, found, groups, now) for sizes in templates.values())
     return [one for one in advised if one is not None]
 
 
-def _advise(groups: list[list[Cell]], found: Measured, now: datetime) -> RouteTrial | None:
-    verdicts = [(judge(cells, found.currency), cells) for cells in groups]
+def _advise(
+    sizes: list[list[Cell]], found: Measured, groups: Groups, now: datetime
+) -> RouteTrial | None:
+    verdicts = [(judge(cells, found.currency), cells) for cells in sizes]
     won = [(one.winner, cells) for one, cells in verdicts if one.winner and one.measure == "cost"]
     winners = {winner.engine_id for winner, _ in won}
     if len(winners) != 1:
         return None  # nobody wins, or another engine in another size
     # A size that hardly ran, or in which engines are equally good, does not speak against it.
+    (to,) = winners
+    near = {name for name, engines in groups.items() if to in engines}
     cells = [cell for _, some in won for cell in some]
-    decided, asked = sum(c.answers for c in cells), sum(c.answers for g in groups for c in g)
+    decided, asked = (
+        sum(cell.answers_in(near) for cell in some) for some in (cells, chain.from_iterable(sizes))
+    )
     if decided < LEAST_DECIDED * asked:
         return None
-    (to,) = winners
-    others = {cell.engine_id for cell in cells if cell.engine_id != to}
-    sides = {name: Side.of(c for c in cells if c.engine_id == name) for name in (*others, to)}
-    of = max(sorted(others), key=lambda name: sides[name].answers)
+    engines = sorted({cell.engine_id for cell in cells})
+    sides = {
+        name: Side.of(
+            (cell for cell in cells if cell.engine_id == name),
+            {group for group in near if name in groups[group]},
+        )
+        for name in engines
+    }
+    of = max((name for name in engines if name != to), key=lambda name: sides[name].routable)
     here, there = sides[of], sides[to]
-    if min(here.finished, there.finished) < LEAST_RUNS or not here.answers:
+    if min(here.finished, there.finished) < LEAST_RUNS or not here.routable:
         return None
     if here.cost_per_run is None or there.cost_per_run is None:
         return None
-    per_month = Decimal(here.answers * HOURS_PER_MONTH) / Decimal(repr(found.hours))
+    per_month = Decimal(here.routable * HOURS_PER_MONTH) / Decimal(repr(found.hours))
     saved = here.cost_per_run - there.cost_per_run
     off = money_of(_SURE_80 * math.hypot(*(_error(side) for side in (here, there))))
     gain, low, high = (
@@ -136,18 +167,18 @@ def _advise(groups: list[list[Cell]], found: Measured, now: datetime) -> RouteTr
     )
     if gain < LEAST_GAIN or low <= 0:
         return None
-    return _proposal((cells[0].template_id, of, to), (here, there), (gain, low, high), found, now)
+    return _proposal((cells[0].template_id, of, to), sides, (gain, low, high), found, now)
 
 
 def _proposal(
     move: tuple[str, str, str],
-    sides: tuple[Side, Side],
+    sides: Mapping[str, Side],
     gains: tuple[Decimal, Decimal, Decimal],
     found: Measured,
     now: datetime,
 ) -> RouteTrial:
     template, of, to = move
-    here, there = sides
+    here, there = sides[of], sides[to]
     gain, low, high = gains
     plan = {"template": template, "from": of, "to": to, "shares": SHARES}
     digest = hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
@@ -170,7 +201,10 @@ def _proposal(
         gain_low=low,
         gain_high=high,
         runs=here.runs + there.runs,
-        figures={"window": found.window.label, "before": {of: here.to_json(), to: there.to_json()}},
+        figures={
+            "window": found.window.label,
+            "before": {name: side.to_json() for name, side in sides.items()},
+        },
         plan_hash=digest,
         proposed_at=now,
         evidence_at=now,

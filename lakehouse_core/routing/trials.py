@@ -30,7 +30,7 @@ class Assigned:
     @property
     def words(self) -> str:
         """For the trace."""
-        return f"trial {self.trial_id}: {self.share} % of this template go to {self.engine_id}"
+        return f"{said_by(self.trial_id)}{self.share} % of this template go to {self.engine_id}"
 
 
 @dataclass(slots=True)
@@ -61,6 +61,11 @@ class TrialBook:
             row["template_id"]: Assigned(row["trial_id"], row["to_engine"], row["share"])
             for row in rows
         }
+
+
+def said_by(trial_id: str) -> str:
+    """How the trace of a statement begins that a trial has sent elsewhere."""
+    return f"trial {trial_id}: "
 
 
 def bucket_of(gateway_id: str) -> int:

@@ -22,6 +22,7 @@ from lakehouse_core.views.formatting import size
 from lakehouse_core.views.rows import records
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
     from lakehouse_core.store.port import TelemetryStore
@@ -33,7 +34,8 @@ Amount = TypeVar("Amount", Decimal, float)  # money is exact, seconds are not
 
 RUNS_SQL = f"""
 SELECT event.template_id, event.engine_id, event.query_id, event.gateway_id, event.submitted_at,
-  event.status = 'failed' AS failed, coalesce(routed.protocol = 'shadow', false) AS is_shadow,
+  routed.cluster_group, event.status = 'failed' AS failed,
+  coalesce(routed.protocol = 'shadow', false) AS is_shadow,
   CASE WHEN routed.estimated_bytes IS NOT NULL
     THEN floor(log2(1 + routed.estimated_bytes) / 2)::INTEGER END AS size_class,
   greatest(coalesce(routed.queue_ms, 0)
@@ -70,10 +72,19 @@ SELECT template_id, engine_id, size_class, count(*) AS runs,
   (any_value(spend.cost) * (any_value(whole.runs) / any_value(spend.queries)
     * sum(run.seconds) / any_value(whole.seconds)))::DECIMAL(38, 9) AS cost,
   any_value(spend.bases) AS bases, min(submitted_at) AS first_at,
-  max(submitted_at) AS last_at
+  max(submitted_at) AS last_at,
+  histogram(cluster_group) FILTER (
+    cluster_group IS NOT NULL AND NOT failed AND NOT is_shadow
+  ) AS groups
 FROM run JOIN whole USING (template_id, engine_id)
 LEFT JOIN spend USING (template_id, engine_id)
-WHERE $template::VARCHAR IS NULL OR template_id = $template::VARCHAR
+WHERE ($template::VARCHAR IS NULL OR template_id = $template::VARCHAR)
+  AND ($said::VARCHAR IS NULL OR gateway_id IN (
+    SELECT gateway_id FROM routing_decision, json_each(trace) AS step
+    WHERE template_id = $template::VARCHAR
+      AND submitted_at >= $start::TIMESTAMPTZ - INTERVAL 1 DAY  -- it may have waited
+      AND json_extract_string(step.value, '$.stage') = 'strategy'
+      AND starts_with(json_extract_string(step.value, '$.detail'), $said::VARCHAR)))
 GROUP BY template_id, engine_id, size_class
 ORDER BY template_id, size_class, engine_id LIMIT $most::BIGINT
 """  # noqa: S608 put together from constants
@@ -99,6 +110,7 @@ class Cell:
         cost: of all runs, in the currency of the evidence; None: the engine has no price, or its
             hours are not charged yet.
         bases: what the cost rests on.
+        groups: answers by the group of the gateway they came through; those past it are in none.
     """
 
     template_id: str
@@ -117,6 +129,7 @@ class Cell:
     bases: tuple[str, ...] | None
     first_at: datetime
     last_at: datetime
+    groups: tuple[tuple[str, int], ...] | None = None
 
     @property
     def key(self) -> tuple[str, int | None]:
@@ -132,6 +145,10 @@ class Cell:
     def answers(self) -> int:
         """Runs that somebody asked for and that ended well."""
         return self.finished - self.shadows
+
+    def answers_in(self, groups: Collection[str]) -> int:
+        """Those of them that came through one of these groups."""
+        return sum(count for name, count in self.groups or () if name in groups)
 
     @property
     def asked_seconds(self) -> float:
@@ -185,8 +202,17 @@ class Measured:
         return found
 
 
-def measured(store: TelemetryStore, window: Window, *, template: str | None = None) -> Measured:
-    """What ran in a window, per template, size and engine."""
+def measured(
+    store: TelemetryStore, window: Window, *, template: str | None = None, said: str | None = None
+) -> Measured:
+    """What ran in a window, per template, size and engine.
+
+    Args:
+        store: where it is recorded.
+        window: when it was submitted.
+        template: only its runs.
+        said: of those, only what a strategy chose with a reason that begins like this.
+    """
     span = {"first_hour": whole_hour(window.start), "end": window.end}
     found = store.read(CURRENCY_SQL, **span).column("currency").to_pylist()
     currency = found[0] if found else "USD"
@@ -196,6 +222,7 @@ def measured(store: TelemetryStore, window: Window, *, template: str | None = No
         start=window.start,
         currency=currency,
         template=template,
+        said=said,
         most=_MOST_CELLS,
     )
     return Measured(window=window, currency=currency, cells=records(Cell, rows))

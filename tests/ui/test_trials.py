@@ -26,9 +26,9 @@ def test_a_move_is_approved_on_the_page_and_shown_as_a_trial(
     with place.served(filled=False) as owner:
         now = utc_now()
         for engine, seconds in (("trino", 2.0), ("duckdb", 1.0)):
-            ran(owner, "moving", engine, [seconds, seconds * 1.1] * 8, until=now)
+            ran(owner, "moving", engine, [seconds, seconds * 1.1] * 8, until=now, group="g")
         cost(owner, {("moving", "trino"): "0.4", ("moving", "duckdb"): "0.1"}, until=now)
-        trials.propose(owner, utc_now)
+        trials.propose(owner, utc_now, {"g": {"trino", "duckdb"}})
         app = visitor.at(place, "recommendations")
         assert not app.exception
         assert "Which templates should run elsewhere?" in words(app)

@@ -29,13 +29,15 @@ def ran(
     estimated_bytes: int | None = None,
     queue_ms: float = 0.0,
     protocol: str = "trinoHttp",
+    group: str | None = None,
+    trace: str = "[]",
     **given: Any,
 ) -> None:
     """Runs of a template, one every minute before `until`; the first of them fail."""
     events, routed = [], []
     for number, each in enumerate(seconds):
         at = until - timedelta(minutes=1 + number)
-        is_routed = estimated_bytes is not None or queue_ms or protocol == "shadow"
+        is_routed = estimated_bytes is not None or queue_ms or protocol == "shadow" or group
         gateway_id = unique("g") if is_routed else None
         values = {
             "engine_id": EngineId(engine),
@@ -52,6 +54,7 @@ def ran(
                 decided(event.gateway_id, at, template, engine)
                 | {"estimated_bytes": estimated_bytes, "queue_ms": queue_ms}
                 | {"engine_ms": each * 1_000, "fetch_ms": 0.0, "protocol": protocol}
+                | {"cluster_group": group, "trace": trace}
             )
     store.upsert("query_event", to_arrow("query_event", events))
     if routed:

@@ -211,9 +211,9 @@ def test_a_template_that_is_cheaper_elsewhere_is_listed_and_approved_like_the_ot
 ) -> None:
     now = utc_now()
     for engine, seconds in (("trino", 2.0), ("duckdb", 1.0)):
-        ran(home.owner, "moving", engine, [seconds, seconds * 1.1] * 8, until=now)
+        ran(home.owner, "moving", engine, [seconds, seconds * 1.1] * 8, until=now, group="g")
     cost(home.owner, {("moving", "trino"): "0.4", ("moving", "duckdb"): "0.1"}, until=now)
-    trials.propose(home.owner, utc_now)
+    trials.propose(home.owner, utc_now, {"g": {"trino", "duckdb"}})
     rows = read("recommend", "list", "--kind", "route")
     (found,) = [row for row in rows if row["template_id"] == "moving"]
     assert (found["from_engine"], found["to_engine"]) == ("trino", "duckdb")

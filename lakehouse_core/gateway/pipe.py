@@ -32,6 +32,7 @@ class BatchPipe:
         self._batches: deque[pa.RecordBatch] = deque()
         self._held_bytes = 0
         self._is_ended = False
+        self._is_cut = False  # rows were dropped: what is left is no whole result
         self._closed_by: QueryCancelledError | None = None
         self._news = asyncio.Event()
 
@@ -77,6 +78,7 @@ class BatchPipe:
         with self._changed:
             if self._closed_by is None:
                 self._closed_by = QueryCancelledError(reason)
+            self._is_cut = self._is_cut or bool(self._batches)
             self._batches.clear()
             self._held_bytes = 0
             self._changed.notify_all()
@@ -86,6 +88,7 @@ class BatchPipe:
 
         Raises:
             TimeoutError: none came in time.
+            QueryCancelledError: some were dropped when it was closed.
         """
         while True:
             with self._changed:
@@ -95,6 +98,8 @@ class BatchPipe:
                     self._changed.notify_all()
                     return batch
             if self._is_ended:
+                if self._is_cut:
+                    self.check()
                 return None
             self._news.clear()
             if self._batches or self._is_ended:  # came between the look and the clearing
@@ -112,7 +117,7 @@ class BatchPipe:
                         await self._news.wait()
                 except TimeoutError:
                     return False
-        return self._is_ended and not self._batches
+        return self._is_ended and not self._batches and not self._is_cut
 
     def _wake(self) -> None:
         self.loop.call_soon_threadsafe(self._news.set)

@@ -107,6 +107,7 @@ class SqlPort:
             limits=PostgresLimits(
                 connections=config.postgres_connections,
                 message_bytes=config.max_statement + 4096,
+                abandon_seconds=config.abandon_after.total_seconds(),
             ),
         )
         self.port = 0
@@ -149,6 +150,7 @@ class SqlPort:
             self.postgres_port = await self._listen_postgres(config.postgres_port, tls)
         await self._refresh_once()
         self._run(self.front.sweep())
+        self._run(self.postgres.sweep())
         self._run(self._refresh())
         for job in self._parts.upkeep:
             self._run(repeat(job))

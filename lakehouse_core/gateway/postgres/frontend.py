@@ -8,6 +8,7 @@ import contextlib
 import hmac
 import secrets
 import socket
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from lakehouse_core.gateway.service import QueryService
 
 _log = structlog.get_logger(__name__)
+_SWEEP_SECONDS = 1.0
 STARTUP_SECONDS = 60.0  # PostgreSQL's own authentication_timeout
 _LARGEST_PASSWORD = 64 * 1024  # a token may be long
 _EVERYONES = ("postgres", "template1", "")  # databases tools connect to before they know any
@@ -43,11 +45,13 @@ class PostgresLimits:
         connections: more clients are told that there is no room.
         message_bytes: larger messages end the connection.
         startup_seconds: a client that has not said who it is by then is sent away.
+        abandon_seconds: a query whose client takes no rows for so long is stopped.
     """
 
     connections: int = 4_000
     message_bytes: int = 2**20 + 4096
     startup_seconds: float = STARTUP_SECONDS
+    abandon_seconds: float = 300.0
 
 
 class PostgresPort:
@@ -86,6 +90,17 @@ class PostgresPort:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(self._connected, host, port, backlog=512)
         return int(self._server.sockets[0].getsockname()[1])
+
+    async def sweep(self) -> None:
+        """Stop what clients have left lying; runs until it is cancelled."""
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            self.sweep_once(time.monotonic())
+
+    def sweep_once(self, now: float) -> None:
+        """Stop what clients have left lying until now."""
+        for _, session in self._sessions.values():
+            session.sweep(now, self._limits.abandon_seconds)
 
     async def close(self) -> None:
         """Take no more clients and stop what the others run."""

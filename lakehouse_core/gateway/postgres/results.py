@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,7 +13,7 @@ from lakehouse_core.domain.query import StatementKind
 from lakehouse_core.gateway.postgres.types import column_of, encode_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from lakehouse_core.gateway.postgres.messages import Column
     from lakehouse_core.gateway.running import RunningQuery
@@ -51,6 +53,7 @@ class Rows:
         self._columns: tuple[Column, ...] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._stopping: asyncio.Task[None] | None = None
+        self._idle_since: float | None = time.monotonic()  # None: its client waits for it
         self.sent = 0
         self.is_over = False
 
@@ -85,7 +88,8 @@ class Rows:
     async def schema(self) -> pa.Schema:
         """The columns as the engine has them; raises as `columns`."""
         if self._query is not None:
-            return await self._query.schema()
+            with self._asked():
+                return await self._query.schema()
         return self._table.schema if self._table is not None else pa.schema([])
 
     async def take(self, most: int = 0) -> memoryview | None:
@@ -140,6 +144,14 @@ class Rows:
         if self._timer is not None:
             self._timer.cancel()
 
+    def stop_when_idle(self, now: float, seconds: float) -> bool:
+        """Stop the query behind it when its client has asked for nothing so long; whether so."""
+        if self._idle_since is None or now - self._idle_since <= seconds:
+            return False
+        work = self.cancel(f"Nobody has asked for {seconds:g} s: abandoned")
+        self._stopping = asyncio.get_running_loop().create_task(work)
+        return True
+
     async def cancel(self, reason: str) -> None:
         """Stop the query behind it; harmless when it is over."""
         self.stop_never()
@@ -152,8 +164,8 @@ class Rows:
     async def next_batch(self, most: int = 0) -> pa.RecordBatch | None:
         """The next rows, at most so many (0: as many as come); None at the end."""
         batch, self._left = self._left, None
-        if batch is None:
-            batch = await self._fresh()
+        with self._asked():
+            batch = batch if batch is not None else await self._fresh()
         if batch is not None and most and batch.num_rows > most:
             self._left, batch = batch.slice(most), batch.slice(0, most)
         return batch
@@ -162,6 +174,14 @@ class Rows:
         if self._query is not None:
             return await self._query.next_batch()
         return next(self._batches, None)
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        self._idle_since = None
+        try:
+            yield
+        finally:
+            self._idle_since = time.monotonic()
 
 
 class Fetched(Rows):

@@ -96,6 +96,12 @@ class Session:
         for rows in list(self._running):
             await rows.cancel(reason)
 
+    def sweep(self, now: float, abandon_seconds: float) -> None:
+        """Stop what the client has left lying: rows that wait for it hold an engine's place."""
+        for rows in list(self._running):
+            if rows.stop_when_idle(now, abandon_seconds):
+                self._running.discard(rows)
+
     # --- messages
 
     async def _answer(self, kind: bytes, body: bytes) -> None:

@@ -6,7 +6,7 @@ simulated: its conditions are planned against the bounds of the real files.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ from lakehouse_core.catalog.overlap import mean_overlap
 from lakehouse_core.domain.layout import PRESENT, Layout
 from lakehouse_core.layout.arrange import arrange, output_files
 from lakehouse_core.layout.candidates import Tried, column_worths, search
-from lakehouse_core.layout.decision import Pricing, Row, Rules, Verdict, decide
+from lakehouse_core.layout.decision import Costs, Pricing, Row, Rules, Verdict, decide
 from lakehouse_core.layout.packing import Packing
 from lakehouse_core.layout.partitioning import partition_advice
 from lakehouse_core.layout.simulate import replay, simulate
@@ -268,7 +268,7 @@ class _Advisor:
         rewrite = self._setting.rewrite_usd if self._pricing.is_priced else None
         verdict = decide(
             layout,
-            (self._cost_now, cost, cost * (1 + error)),
+            Costs(self._cost_now, self._put_together(then), cost, cost * (1 + error)),
             rewrite=None if rewrite is None else float(rewrite),
             rules=self._setting.rules,
         )
@@ -288,6 +288,12 @@ class _Advisor:
         return self._advice(
             layout, layout, target, tried, verdict, then, self._error(layout, target, then)
         )
+
+    def _put_together(self, then: Replay) -> float:
+        """What reading would cost in files as large as a layout's, the rows as they lie now."""
+        file_bytes = then.total_bytes / max(1, then.total_files)
+        files = np.minimum(self._now.files, np.ceil(self._now.size / max(1.0, file_bytes)))
+        return self._pricing.cost(replace(self._now, files=files))
 
     def _search(self) -> list[Tried]:
         if self._cost_now <= 0:

@@ -202,9 +202,31 @@ def _mean_price(prices: Mapping[str, ScanPrice]) -> ScanPrice:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What reading costs in a month.
+
+    Attributes:
+        now: with the files as they are.
+        together: with the rows as they lie, in files as large as the layout's.
+        then: under the layout.
+        worst: the same if the estimate is as far off as it may be.
+    """
+
+    now: float
+    together: float
+    then: float
+    worst: float
+
+    @property
+    def without(self) -> float:
+        """What an order must beat: larger files can be had without one."""
+        return min(self.now, self.together)
+
+
 def decide(
     layout: Layout,
-    costs: tuple[float, float, float],
+    costs: Costs,
     *,
     rewrite: float | None,
     rules: Rules,
@@ -213,24 +235,29 @@ def decide(
 
     Args:
         layout: the best.
-        costs: per month: now, then, and then if the estimate is as far off as it may be.
+        costs: with it and without.
         rewrite: what it costs once, in the unit of the others; None: not known.
         rules: by how much.
     """
-    now, then, worst = costs
+    now = costs.now
     if now <= 0:
         return Verdict(layout=None, reason="Nothing is read")
-    saved, at_least = 1 - then / now, 1 - worst / now
+    saved, at_least = ((costs.without - one) / now for one in (costs.then, costs.worst))
     if saved < rules.margin or at_least < rules.margin / 2:
+        beyond = " beyond what larger files alone would" if costs.together < now else ""
         return Verdict(
             layout=None,
-            reason=f"The best layout found, {layout}, saves {saved:.0%} of what reading costs "
-            f"(at least {at_least:.0%}): less than the {rules.margin:.0%} that are worth a rewrite",
+            reason=f"The best layout found, {layout}, saves {saved:.0%} of what reading costs"
+            f"{beyond} (at least {at_least:.0%}): less than the {rules.margin:.0%} that are worth "
+            "a rewrite",
         )
-    if rewrite is not None and (now - then) * rules.payback_months <= rewrite:
+    gained = costs.without - costs.then
+    if rewrite is not None and gained * rules.payback_months <= rewrite:
         return Verdict(
             layout=None,
-            reason=f"{layout} saves {now - then:,.6f} USD a month, and the rewrite costs "
+            reason=f"{layout} saves {gained:,.6f} USD a month, and the rewrite costs "
             f"{rewrite:,.6f}: it does not pay within {rules.payback_months:g} months",
         )
-    return Verdict(layout=layout, reason=f"{layout} saves {saved:.0%} of what reading costs")
+    return Verdict(
+        layout=layout, reason=f"{layout} saves {1 - costs.then / now:.0%} of what reading costs"
+    )

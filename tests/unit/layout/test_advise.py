@@ -242,6 +242,19 @@ def test_file_is_opened_whole_however_few_of_its_columns_are_read(share: float) 
     assert pricing.usd(now) == Decimal(12)
 
 
+def test_what_fewer_files_bring_in_any_order_is_not_the_orders_merit() -> None:
+    # Opening a file costs far more than reading it: one file is best, and no order skips in it.
+    asked = workload(("trino", 300, keys("a")), ("duckdb", 300, keys("b", 3)))
+    prices = {
+        name: ScanPrice(per_byte=Decimal("1e-9"), per_file=Decimal("1e-2"))
+        for name in ("trino", "duckdb")
+    }
+    large = setting(prices=prices, target_bytes=10_000_000)
+    found = advise(table(), as_written(table(), asked.conditions), asked, large)
+    assert found.layout is None, found.reason
+    assert "beyond what larger files alone would" in found.reason
+
+
 def test_table_smaller_than_a_file_gets_smaller_files() -> None:
     asked = workload(("trino", 100, keys("a")))
     sample = table()

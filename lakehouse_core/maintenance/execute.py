@@ -18,6 +18,7 @@ import structlog
 from lakehouse_core.domain.errors import LakehouseError
 from lakehouse_core.domain.maintenance import State
 from lakehouse_core.domain.table import TableName
+from lakehouse_core.maintenance.coordinate import Guards
 from lakehouse_core.maintenance.job import (
     Ready,
     RunFolder,
@@ -41,8 +42,9 @@ if TYPE_CHECKING:
     from lakehouse_core.config.environment import Machine
     from lakehouse_core.config.models import Config
     from lakehouse_core.domain.clock import Clock
-    from lakehouse_core.domain.maintenance import Action
+    from lakehouse_core.domain.maintenance import Action, TableLease
     from lakehouse_core.maintenance.prepare import Cleared
+    from lakehouse_core.maintenance.standing import Owed
     from lakehouse_core.runtime.jobs import JobEnd, Progress
     from lakehouse_core.store.owner import OwnerStore
 
@@ -102,10 +104,13 @@ class Maintainer:
             StoreError: the store cannot be read or written.
             NotInstalledError: there is no Java that Spark runs on.
         """
-        moved = self._recovery.run(self._queue.under_way())
+        self._preparation.begin(f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}")
+        left = self._queue.under_way()
+        asked = {one for action in left for one in self._wished(action)}
+        moved = self._recovery.run(left, asked) + self._compare()
         batch = self._select()
         if batch:
-            moved += self._run(batch)
+            moved += self._run(batch) + self._compare()
         return moved + self._preparation.moved
 
     def close(self) -> None:
@@ -114,7 +119,6 @@ class Maintainer:
 
     def _select(self) -> list[Cleared]:
         """The actions of the next job: best first, one per table, of one catalog."""
-        self._preparation.begin(f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}")
         chosen: list[Cleared] = []
         size = 0
         for action in self._queue.waiting(self._clock()):
@@ -131,22 +135,40 @@ class Maintainer:
         return chosen
 
     def _run(self, chosen: Sequence[Cleared]) -> int:
-        now = self._clock()
-        run_id = f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
+        run_id = f"{self._clock():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
         folder = RunFolder(self._config.home, run_id)
         batch = [ready for one in chosen if (ready := self._start(one, run_id, len(chosen)))]
+        return self._carry_out(batch, folder, folder)
+
+    def _compare(self) -> int:
+        """Have commits compared that stand and that no job has lived to compare; one job a run."""
+        runs: dict[RunFolder, list[Owed]] = {}
+        for one in self._settlement.take_owed():
+            runs.setdefault(one.folder, []).append(one)
+        if self._around.is_stopping():
+            return 0
+        moved = 0
+        for folder, owed in runs.items():
+            batch = [ready for one in owed if (ready := self._start_proof(one))]
+            folder.proof.stop_file.unlink(missing_ok=True)  # of an earlier attempt
+            moved += self._carry_out(batch, folder.proof, folder)
+        return moved
+
+    def _carry_out(self, batch: Sequence[Ready], job: RunFolder, folder: RunFolder) -> int:
+        """Run a job in its folder, and settle its actions by the folder of their run."""
         if not batch:
             return 0
         try:
-            folder.remember(batch)
-            end = self._follow(folder, batch)
+            job.remember(batch)
+            end = self._follow(job, batch)
             _log.info(
-                "maintenance.job", run_id=run_id, exit_code=end.exit_code, stopped=end.stopped
+                "maintenance.job", run_id=job.run_id, exit_code=end.exit_code, stopped=end.stopped
             )
-            self._settlement.settle(folder, batch, end, self._asked(batch, now))
+            asked = {one for ready in batch for one in self._wished(ready.action)}
+            self._settlement.settle(folder, batch, end, asked)
         except LakehouseError as error:
             # The actions stay as they are; the next run finds out what became of them.
-            _log.error("maintenance.interrupted", run_id=run_id, detail=str(error))
+            _log.error("maintenance.interrupted", run_id=job.run_id, detail=str(error))
             raise
         finally:
             for one in batch:
@@ -157,12 +179,8 @@ class Maintainer:
     def _start(self, cleared: Cleared, run_id: str, count: int) -> Ready | None:
         """Take the table and say so; None: somebody was faster."""
         action = cleared.action
-        try:
-            lease = self._leases.acquire(
-                action.table_id, holder=self._preparation.holder, action_id=action.action_id
-            )
-        except LeaseHeldError as error:
-            _log.info("maintenance.held", action=action.action_id, detail=str(error))
+        lease = self._take(action)
+        if lease is None:
             return None
         try:
             running = self._ledger.move(
@@ -188,6 +206,28 @@ class Maintainer:
             before=cleared.before,
         )
 
+    def _start_proof(self, owed: Owed) -> Ready | None:
+        """Take the table of an action whose commits are to be compared; None: somebody has it."""
+        lease = self._take(owed.action)
+        if lease is None:
+            return None
+        return Ready(
+            action=self._settlement.begin_proof(owed.action),
+            lease=lease,
+            guards=Guards(),
+            before=owed.folder.before(owed.action.action_id),
+            proves=owed.commits,
+        )
+
+    def _take(self, action: Action) -> TableLease | None:
+        try:
+            return self._leases.acquire(
+                action.table_id, holder=self._preparation.holder, action_id=action.action_id
+            )
+        except LeaseHeldError as error:
+            _log.info("maintenance.held", action=action.action_id, detail=str(error))
+            return None
+
     def _follow(self, folder: RunFolder, batch: Sequence[Ready]) -> JobEnd:
         watch = _Watch(self, folder, batch)
         plan = plan_document(self._config, self._around.machine, folder, batch)
@@ -204,6 +244,10 @@ class Maintainer:
 
     def _asked(self, batch: Sequence[Ready], since: datetime) -> set[str]:
         return self._queue.cancelled([one.action.action_id for one in batch], since)
+
+    def _wished(self, action: Action) -> set[str]:
+        """The action, if somebody has wanted it to end since it began."""
+        return self._queue.cancelled([action.action_id], action.started_at or action.updated_at)
 
 
 class _Watch:

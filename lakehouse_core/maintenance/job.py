@@ -43,12 +43,13 @@ VERIFIED_BYTES = 2 * 2**30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """An action that may run now."""
+    """An action that may run now, or whose commits (`proves`) are to be compared now."""
 
     action: Action
     lease: TableLease
     guards: Guards
     before: Before
+    proves: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,23 @@ class RunFolder:
     def report(self) -> dict[str, dict[str, Any]]:
         """What the job has said of each action so far, by action id."""
         return {one["action_id"]: one for one in _read(self.files.report).get("actions", ())}
+
+    @property
+    def proof(self) -> RunFolder:
+        """Of the job that compares what this run has committed and did not live to compare."""
+        return RunFolder(self.home, f"{self.run_id}-proof")
+
+    def told(self, action_id: str) -> dict[str, Any] | None:
+        """What the job has said of an action, and a job that compared its commits later."""
+        own, later = self.report().get(action_id), self.proof.report().get(action_id)
+        if later is None:
+            return own
+        told = own or {"outcome": "unknown", "commits": later.get("commits")}
+        for name in ("compared", "checks"):
+            told[name] = [*(told.get(name) or ()), *(later.get(name) or ())]
+        if any(not one.get("ok", True) for one in later.get("checks") or ()):
+            told |= {name: later.get(name) for name in ("outcome", "error", "rolled_back")}
+        return told
 
     def error(self) -> str | None:
         """What the job says of the whole run."""
@@ -167,6 +185,7 @@ def _request(home: Path, ready: Ready) -> dict[str, Any]:
         "plan": plan_to_json(ready.action.plan),
         "guards": ready.guards.to_json(),
         "verify": {"partitions": VERIFIED_PARTITIONS, "max_bytes": VERIFIED_BYTES},
+        "proves": list(ready.proves),
     }
 
 

@@ -16,13 +16,9 @@ from lakehouse_core.domain.maintenance import State
 from lakehouse_core.maintenance.alarm import alarm_of
 from lakehouse_core.maintenance.coordinate import pause_after
 from lakehouse_core.maintenance.layout_proof import prove_layout
+from lakehouse_core.maintenance.standing import Owed, Standing, standing_of
 from lakehouse_core.maintenance.take_back import take_back
-from lakehouse_core.maintenance.verify import (
-    WITHOUT_SNAPSHOT,
-    operation_snapshots,
-    parts_left,
-    verify,
-)
+from lakehouse_core.maintenance.verify import WITHOUT_SNAPSHOT, verify
 from lakehouse_core.store.rows import to_arrow
 
 if TYPE_CHECKING:
@@ -40,6 +36,7 @@ if TYPE_CHECKING:
     from lakehouse_core.store.owner import OwnerStore
 
 ACTOR = "lakehelm"
+COMPARED = "rows compared with those before"
 _log = structlog.get_logger(__name__)
 
 
@@ -54,6 +51,12 @@ class Settlement:
         self._ledger = ledger
         self._lookout = lookout
         self._clock = clock
+        self._owed: list[Owed] = []
+
+    def take_owed(self) -> list[Owed]:
+        """Commits of which it turned out since the last call that nobody has compared them."""
+        owed, self._owed = self._owed, []
+        return owed
 
     def settle(
         self, folder: RunFolder, batch: Sequence[Ready], end: JobEnd, asked: Collection[str]
@@ -66,12 +69,11 @@ class Settlement:
             end: how it ended.
             asked: actions that somebody wanted to end.
         """
-        report = folder.report()
         silence = end.stopped or f"its job ended with exit code {end.exit_code}"
         error = folder.error()
         for one in batch:
             action = one.action
-            told = report.get(action.action_id)
+            told = folder.told(action.action_id)
             reason = f"{silence}: {error}" if error else silence
             self.conclude(action, told, folder, silence=reason, is_asked=action.action_id in asked)
 
@@ -96,49 +98,94 @@ class Settlement:
         outcome = str(told["outcome"]) if told else "unknown"
         error = str((told or {}).get("error") or "")
         _log.info("maintenance.outcome", action=action.action_id, outcome=outcome, detail=error)
+        if outcome == "done":
+            return self.prove(self._verifying(action, told), told, folder)
+        if outcome == "nothing":
+            return self._nothing(action, told, folder, error)
+        standing = self._standing(action, told, folder)
+        if standing is None:
+            return action
+        if standing.uncompared:
+            return self._owe(action, standing, folder, error or silence)
+        if standing.is_done and not _is_grave(told):
+            return self.prove(self._verifying(action, told), told, folder)
         ends: dict[str, Callable[[], Action]] = {
-            "done": lambda: self.prove(self._verifying(action, told), told, folder),
-            "nothing": lambda: self._nothing(action, told, folder, error),
-            "refused": lambda: self._end(action, State.REFUSED, error or "The job refused it"),
-            "conflict": lambda: self._retry(action, error, pause_after(action.attempts)),
-            "failed": lambda: self._failed(action, told or {}, error),
-            "stopped": lambda: self._stopped(action, silence, is_asked=is_asked),
+            "refused": lambda: self._end(
+                action, State.REFUSED, _with(error or "The job refused it", standing)
+            ),
+            "conflict": lambda: self._retry(action, error, standing, pause_after(action.attempts)),
+            "failed": lambda: self._failed(action, told or {}, error, standing),
+            "stopped": lambda: self._stopped(action, silence, standing, is_asked=is_asked),
         }
         why = error or silence
-        unknown = lambda: self.classify(action, folder, why, is_asked=is_asked)  # noqa: E731
+        unknown = lambda: self._classify(action, standing, why, is_asked=is_asked)  # noqa: E731
         return ends.get(outcome, unknown)()
 
-    def classify(
-        self, action: Action, folder: RunFolder, silence: str, *, is_asked: bool = False
-    ) -> Action:
-        """Find out from the table what became of an action of which the job says nothing.
-
-        Nobody works on it any more. While the table cannot be asked, the action stays as it is.
-        """
+    def _standing(
+        self, action: Action, told: Mapping[str, Any] | None, folder: RunFolder
+    ) -> Standing | None:
+        """What of an action is in its table; None: nobody can say, it is asked about again."""
         try:
             metadata = self._lookout.metadata(action.table_id)
         except TableGoneError as error:
-            return self._end(action, State.FAILED, f"The table is gone: {error}")
+            return Standing(gone=str(error))
         except CatalogError as error:
             _log.warning("maintenance.unknown", action=action.action_id, detail=str(error))
-            return action
-        is_there = bool(operation_snapshots(metadata, action.operation_id))
-        left = parts_left(action, metadata) if is_there and not is_asked else 0
-        if is_there and not left:
-            return self.prove(self._verifying(action, None), None, folder)
-        if left:
-            silence = f"{left} of {len(action.plan.stages)} parts are left: {silence}"
-        ours = [
-            one.snapshot_id
-            for one in metadata.snapshots
-            if not left and one.summary.get("lakehelm.operation-id") == action.operation_id
-        ]
-        if ours:
-            text = f"Its commit {ours[0]} was taken back, and the job died before it said why"
+            return None
+        before, is_remote = folder.before(action.action_id), bool(self._config.spark.remote)
+        return standing_of(action, told, metadata, before, is_remote=is_remote)
+
+    def _classify(
+        self, action: Action, standing: Standing, silence: str, *, is_asked: bool
+    ) -> Action:
+        """What becomes of an action of which the job does not say how it ended.
+
+        Nobody works on it any more.
+        """
+        if standing.gone:
+            return self._end(action, State.FAILED, f"The table is gone: {standing.gone}")
+        if standing.taken_back is not None:
+            text = f"Its commit {standing.taken_back} was taken back, and nobody said why"
             return self._alert(self._end(action, State.FAILED, text))
         if is_asked:
-            return self._end(action, State.CANCELLED, "Cancelled before it committed anything")
-        return self._retry(action, f"It was not done: {silence}", None)
+            return self._cancelled(action, standing)
+        if standing.left:
+            silence = f"{standing.left} of {standing.parts} parts are left: {silence}"
+        return self._retry(action, f"It was not done: {silence}", standing, None)
+
+    def _owe(self, action: Action, standing: Standing, folder: RunFolder, why: str) -> Action:
+        """Have its commits compared by a job of their own; when that cannot be done, say so."""
+        tried = sum(one["name"] == COMPARED for one in action.verification)
+        if tried >= self._config.maintenance.max_attempts:
+            text = (
+                f"Its commit {standing.commits[0]} stands and was NOT proven: in {tried} attempts "
+                f"its rows could not be compared with those before. {why}"
+            )
+            ended = self._end(
+                action,
+                State.FAILED,
+                text,
+                verification=action.verification,
+                result_snapshot_id=standing.commits[0],
+            )
+            return self._alert(ended)
+        if not tried or self._clock() >= action.updated_at + pause_after(tried):
+            self._owed.append(Owed(action=action, folder=folder, commits=standing.commits))
+        return action
+
+    def begin_proof(self, action: Action) -> Action:
+        """Write down that the commits of an action are compared now; each attempt is a check."""
+        tried = sum(one["name"] == COMPARED for one in action.verification) + 1
+        found = f"no answer in attempt {tried}"
+        check = {"name": COMPARED, "expected": "the same", "found": found, "ok": False}
+        return self._ledger.change(
+            action,
+            by=ACTOR,
+            verb="compares",
+            why={"operation_id": action.operation_id, "attempt": tried},
+            verification=(*action.verification, check),
+            explanation="It has committed and nobody compared the rows yet; that is done now",
+        )
 
     def prove(self, action: Action, told: Mapping[str, Any] | None, folder: RunFolder) -> Action:
         """Verify an action that is VERIFYING; it stays so while the catalog is silent."""
@@ -182,10 +229,13 @@ class Settlement:
             return self.prove(self._verifying(action, told), told, folder)
         return self._end(action, State.REFUSED, error or "There was nothing to change")
 
-    def _failed(self, action: Action, told: Mapping[str, Any], error: str) -> Action:
+    def _failed(
+        self, action: Action, told: Mapping[str, Any], error: str, standing: Standing
+    ) -> Action:
         checks = tuple(dict(one) for one in told.get("checks", ()))
-        is_grave = bool(told.get("rolled_back")) or any(not one.get("ok", True) for one in checks)
         text = error or "The job failed without a reason"
+        if not _is_grave(told):
+            text = _with(text, standing)
         if told.get("rolled_back"):
             text = f"The rows were not the same afterwards; it was taken back. {text}"
         ended = self._end(
@@ -195,11 +245,16 @@ class Settlement:
             verification=checks,
             result_snapshot_id=told.get("result_snapshot_id"),
         )
-        return self._alert(ended) if is_grave else ended
+        return self._alert(ended) if _is_grave(told) else ended
 
-    def _stopped(self, action: Action, silence: str, *, is_asked: bool) -> Action:
+    def _cancelled(self, action: Action, standing: Standing) -> Action:
+        return self._end(action, State.CANCELLED, _with("Cancelled", standing))
+
+    def _stopped(
+        self, action: Action, silence: str, standing: Standing, *, is_asked: bool
+    ) -> Action:
         if is_asked:
-            return self._end(action, State.CANCELLED, "Cancelled; the table is as it was")
+            return self._cancelled(action, standing)
         # Another action of the same job was cancelled: that is no attempt of this one.
         return self._ledger.move(
             action,
@@ -207,20 +262,24 @@ class Settlement:
             by=ACTOR,
             why={"reason": silence},
             attempts=max(0, action.attempts - 1),
+            verification=(),
             explanation="Its job was stopped for another action; it runs again",
         )
 
-    def _retry(self, action: Action, reason: str, pause: timedelta | None) -> Action:
+    def _retry(
+        self, action: Action, reason: str, standing: Standing, pause: timedelta | None
+    ) -> Action:
         limit = self._config.maintenance.max_attempts
         if action.attempts >= limit:
             text = f"Given up after {action.attempts} attempts: {reason}"
-            return self._end(action, State.FAILED, text)
+            return self._end(action, State.FAILED, _with(text, standing))
         return self._ledger.move(
             action,
             State.SCHEDULED,
             by=ACTOR,
             why={"reason": reason, "attempts": action.attempts},
             not_before=None if pause is None else self._clock() + pause,
+            verification=(),
             explanation=f"Attempt {action.attempts} of {limit}: {reason}",
         )
 
@@ -256,6 +315,18 @@ class Settlement:
             self._store.upsert("table_metrics", to_arrow("table_metrics", [proof.metrics]))
         if proof.health is not None:
             self._store.upsert("health", to_arrow("health", [proof.health]))
+
+
+def _is_grave(told: Mapping[str, Any] | None) -> bool:
+    """Whether rows were compared and are not the same."""
+    said = told or {}
+    is_other = any(not one.get("ok", True) for one in said.get("checks") or ())
+    return is_other or bool(said.get("rolled_back"))
+
+
+def _with(text: str, standing: Standing) -> str:
+    """Why it ended, and what of it stands."""
+    return f"{text}; {standing.in_words()}"
 
 
 def _summary(proof: Proof) -> str:

@@ -116,7 +116,9 @@ def verify(
             is_good=False, checks=checks, realised=(), result_snapshot_id=None, problem=str(error)
         )
     after = figures_of(look, config)
-    ours = commits_of(action, report, look.metadata, is_remote=bool(config.spark.remote))
+    is_remote, base = bool(config.spark.remote), before.refs.get("main")
+    ours = commits_of(action, report, look.metadata, is_remote=is_remote, base=base)
+    ours = ours or action_snapshots(look.metadata, action.action_id)  # of an earlier run
     own = _own_checks(_Run(action, look, ours), before.figures, after, before.refs)
     after |= lookout.planned(look, before.reads)
     realised = tuple(
@@ -147,18 +149,30 @@ def operation_snapshots(metadata: TableMetadata, operation_id: str | None) -> li
     ]
 
 
+def action_snapshots(metadata: TableMetadata, action_id: str) -> list[int]:
+    """Snapshots of the table's history that an action made in any of its runs, newest first."""
+    return [one.snapshot_id for one in metadata.history if one.summary.get(ACTION) == action_id]
+
+
 def commits_of(
-    action: Action, report: Mapping[str, Any] | None, metadata: TableMetadata, *, is_remote: bool
+    action: Action,
+    report: Mapping[str, Any] | None,
+    metadata: TableMetadata,
+    *,
+    is_remote: bool,
+    base: int | None,
 ) -> list[int]:
     """Snapshots of the table's history that an action made, newest first.
 
     They carry its operation's id. On a Spark Connect server Iceberg's procedures cannot put it
-    there: then they are those that the job's report names, if they came after the action began.
+    there: then they are those that the job's report names, if they came after the action began;
+    of a job that named none, those that replaced files since `base`, the head before it: nobody
+    else who has a lease of ours did.
     """
     found = operation_snapshots(metadata, action.operation_id)
     if found or not is_remote or action.started_at is None:
         return found
-    named = {int(one) for one in (report or {}).get("commits") or ()}
+    named = {int(one) for one in (report or {}).get("commits") or ()} or _replacing(metadata, base)
     start = action.started_at.timestamp() * 1000
     return [
         one.snapshot_id
@@ -167,19 +181,37 @@ def commits_of(
     ]
 
 
-def parts_left(action: Action, metadata: TableMetadata) -> int:
-    """How many parts of an action that is done part by part no commit of it has made yet."""
+def _replacing(metadata: TableMetadata, base: int | None) -> set[int]:
+    """The snapshots after another one that replaced files and carry no mark of an action."""
+    line = list(metadata.history)
+    ids = [one.snapshot_id for one in line]
+    if base not in ids:
+        return set()
+    return {
+        one.snapshot_id
+        for one in line[: ids.index(base)]
+        if one.summary.get("operation") == "replace" and ACTION not in one.summary
+    }
+
+
+def parts_of(action: Action) -> set[str]:
+    """The stages of an action that is done part by part; none when it is done at once."""
     parts = {
         str(place)
         for place, stage in enumerate(action.plan.stages)
         if stage.arguments.get("partitions") is not None
     }
+    return parts if len(parts) > 1 else set()
+
+
+def parts_left(action: Action, metadata: TableMetadata) -> int:
+    """How many parts of an action that is done part by part no commit of it has made yet."""
     done = {
         one.summary.get(STAGE)
         for one in metadata.history
         if one.summary.get(ACTION) == action.action_id
     }
-    return len(parts - done) if len(parts) > 1 else 0
+    return len(parts_of(action) - done)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,8 @@ class ActionRequest:
     Attributes:
         lease_token: of the lease it works under; in the summary of every snapshot.
         lease_file: tells the lease of the table that is in force; None: nobody else is there.
+        proves: snapshots that are compared with their parents, instead of carrying out the plan:
+            an earlier job has committed them, and died or failed before it could compare.
     """
 
     action_id: str
@@ -80,6 +82,7 @@ class ActionRequest:
     guards: Guards = Guards()
     verify: Verify = Verify()
     lease_file: str | None = None
+    proves: tuple[int, ...] = ()
 
     @property
     def table(self) -> TableName:
@@ -145,7 +148,8 @@ def _action(raw: dict[str, Any]) -> ActionRequest:
     plan = plan_from_json(given.pop("plan"))
     guards = _guards(given.pop("guards", {}))
     verify = Verify(**given.pop("verify", {}))
-    request = ActionRequest(**given, plan=plan, guards=guards, verify=verify)
+    proves = tuple(map(int, given.pop("proves", ())))
+    request = ActionRequest(**given, plan=plan, guards=guards, verify=verify, proves=proves)
     TableName.parse(plan.table_id)
     return request
 

@@ -67,8 +67,8 @@ class RemoteRun:
             base = self._metadata().current_snapshot_id
             self._told.base_snapshot_id = base
             self._told.figures["before"] = measure(self._spark, self._table, base)
-        is_changed = False
-        for stage in self._request.plan.stages:
+        is_changed = bool(self._request.proves)
+        for stage in () if self._request.proves else self._request.plan.stages:
             self._stop.check()
             with self._report.step(self._told, stage.name) as told:
                 try:
@@ -190,22 +190,27 @@ class RemoteRun:
 
     def _verify(self, base: int | None) -> None:
         metadata = self._metadata()
-        ours: list[Snapshot] = []
-        for one in metadata.ancestors(metadata.current_snapshot_id):
-            if one.snapshot_id == base:
-                break
-            if one.summary.get("operation") == "replace" and one.parent_id in metadata.snapshots:
-                ours.insert(0, one)
+        ours = [
+            one
+            for one in _since(metadata, None if self._request.proves else base)
+            if one.parent_id in metadata.snapshots and self._is_ours(one)
+        ]
         self._told.commits = [one.snapshot_id for one in ours]
         for one in ours:
             self._told.result_snapshot_id = one.snapshot_id
             self._told.checks.append(self._compare(one))
+            self._told.compared.append(one.snapshot_id)
         bad = next((check for check in self._told.checks if not check.ok), None)
         if bad is not None:
             raise VerificationError(
                 f"Rows of {self._request.plan.table_id} changed: {bad.name} is {bad.found}, not "
                 f"{bad.expected}; CALL rollback_to_snapshot after looking at later commits"
             )
+
+    def _is_ours(self, snapshot: Snapshot) -> bool:
+        if self._request.proves:
+            return snapshot.snapshot_id in self._request.proves
+        return snapshot.summary.get("operation") == "replace"
 
     def _compare(self, snapshot: Snapshot) -> Check:
         size = int(snapshot.summary.get("total-files-size", "0"))
@@ -220,6 +225,13 @@ class RemoteRun:
             f"{self._request.verify.max_bytes / 2**30:.1f} GiB may be read)"
         )  # fmt: skip
         return Check(name=name, expected=found[0], found=found[1], ok=found[0] == found[1])
+
+
+def _since(metadata: Metadata, base: int | None) -> list[Snapshot]:
+    """What was committed to main after a snapshot, oldest first; None: all of its history."""
+    line = metadata.ancestors(metadata.current_snapshot_id)
+    ids = [one.snapshot_id for one in line]
+    return line[: ids.index(base)][::-1] if base in ids else line[::-1]
 
 
 def _differs(column: str, value: Any) -> str:

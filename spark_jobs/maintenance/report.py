@@ -46,6 +46,7 @@ class ActionReport:
         base_snapshot_id: the table's snapshot when the action began.
         result_snapshot_id: the last snapshot that the action made.
         commits: all snapshots it made, oldest first.
+        compared: those of them whose rows were compared with the rows before, whatever was found.
         rolled_back: the table was taken back to what it was before.
         checks: the comparisons made afterwards.
         figures: `before` and `after`: data_files, total_bytes, delete_files, …
@@ -58,6 +59,7 @@ class ActionReport:
     base_snapshot_id: int | None = None
     result_snapshot_id: int | None = None
     commits: list[int] = field(default_factory=list)
+    compared: list[int] = field(default_factory=list)
     rolled_back: bool = False
     checks: list[Check] = field(default_factory=list)
     figures: dict[str, dict[str, float]] = field(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from spark_jobs.maintenance.plan import ActionRequest
     from spark_jobs.maintenance.report import Report
     from spark_jobs.maintenance.stop import Stop
-    from spark_jobs.maintenance.table import Snapshot
+    from spark_jobs.maintenance.table import Metadata, Snapshot
     from spark_jobs.maintenance.work import StageResult
 
 STAGES: Mapping[str, Callable[[Work, Stage], StageResult]] = {
@@ -56,7 +56,7 @@ DELETING = frozenset({"expire_snapshots", "remove_orphan_files"})
 
 def steps(request: ActionRequest) -> int:
     """How many steps an action tells of: look, its stages, verify."""
-    return len(request.plan.stages) + 2
+    return 2 + (0 if request.proves else len(request.plan.stages))
 
 
 def run_action(
@@ -113,22 +113,14 @@ class _Run:
         self._told = told
 
     def all(self, tools: Tools) -> None:
+        """Look, run the stages unless earlier commits are to be proven, verify."""
         with self._report.step(self._told, "look"):
             table = LakeTable.load(self._spark, self._request.table)
             work = Work(self._spark, table, self._request, self._stop, tools)
             base = work.pin().current_snapshot_id
             self._told.base_snapshot_id = base
             self._told.figures["before"] = measure(self._spark, table.full_name, base)
-        try:
-            is_changed = self._stages(work)
-        except Exception as error:
-            # What was committed counts also when a later stage fails; why it failed counts more
-            # than that the table cannot be asked either.
-            try:
-                self._note_commits(work)
-            except Exception as another:  # noqa: BLE001 told beside the first
-                error.add_note(f"Nor could its commits be looked for: {another}")
-            raise
+        is_changed = bool(self._request.proves) or self._carried_out(work)
         self._note_commits(work)
         with self._report.step(self._told, "verify"):
             if is_changed:
@@ -141,6 +133,18 @@ class _Run:
                 (str(one.facts["reason"]) for one in self._told.stages if "reason" in one.facts),
                 None,
             )
+
+    def _carried_out(self, work: Work) -> bool:
+        try:
+            return self._stages(work)
+        except Exception as error:
+            # What was committed counts also when a later stage fails; why it failed counts more
+            # than that the table cannot be asked either.
+            try:
+                self._note_commits(work)
+            except Exception as another:  # noqa: BLE001 told beside the first
+                error.add_note(f"Nor could its commits be looked for: {another}")
+            raise
 
     def _stages(self, work: Work) -> bool:
         is_changed = False
@@ -160,7 +164,11 @@ class _Run:
             self._told.result_snapshot_id = found[-1].snapshot_id
 
     def _commits(self, work: Work) -> list[Snapshot]:
-        return work.table.refresh().commits_of(self._request.operation_id)
+        metadata = work.table.refresh()
+        if not self._request.proves:
+            return metadata.commits_of(self._request.operation_id)
+        line = metadata.ancestors(metadata.current_snapshot_id)
+        return [one for one in reversed(line) if one.snapshot_id in self._request.proves]
 
     def _verify(self, work: Work) -> None:
         checks = self._told.checks
@@ -170,6 +178,7 @@ class _Run:
             checks += compare(
                 work.table, snapshot, self._request.verify, self._request.operation_id
             )
+            self._told.compared.append(snapshot.snapshot_id)
             if not all(check.ok for check in checks):
                 self._take_back(work, snapshot)
         if any(stage.procedure in DELETING for stage in self._request.plan.stages):
@@ -187,15 +196,23 @@ class _Run:
             VerificationError: always; says whether the table is as it was.
         """
         bad = next(check for check in self._told.checks if not check.ok)
-        newest = self._commits(work)[-1]
-        parent = snapshot.parent_id
+        ours, parent = self._commits(work), snapshot.parent_id
         what = (
             f"Rows of {work.table.name} changed: {bad.name} is {bad.found} in snapshot "
             f"{snapshot.snapshot_id}, not {bad.expected} as in its parent {parent}"
         )
-        if parent is not None and roll_back(work.table, newest.snapshot_id, parent):
+        since = _since(work.table.metadata(), snapshot)
+        is_alone = since <= {one.snapshot_id for one in ours}
+        if parent is not None and is_alone and roll_back(work.table, ours[-1].snapshot_id, parent):
             self._told.rolled_back = True
             raise VerificationError(f"{what}; the table was rolled back to {parent}")
         raise VerificationError(
             f"{what}; it was NOT rolled back, because another writer has committed on top of it"
         )
+
+
+def _since(metadata: Metadata, snapshot: Snapshot) -> set[int]:
+    """A snapshot of main and all that came after it."""
+    line = [one.snapshot_id for one in metadata.ancestors(metadata.current_snapshot_id)]
+    end = line.index(snapshot.snapshot_id) + 1 if snapshot.snapshot_id in line else len(line)
+    return set(line[:end])

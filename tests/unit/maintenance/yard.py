@@ -65,12 +65,16 @@ class Fate:
         dies: where: "before", "after_commit", "after_report"; None: it lives.
         kills_agents: the starter dies with it.
         claims: parts of the report that replace the true ones.
+        proof: as `dies`, of a job that only compares: "before" or "after_report".
+        finds: what such a job says of the rows instead of the truth.
     """
 
     dies: str | None = None
     kills_agents: bool = False
     claims: dict[str, Any] = field(default_factory=dict)
     before_commit: Callable[[], None] = lambda: None
+    proof: str | None = None
+    finds: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -122,6 +126,13 @@ class Yard:
 
     def rows(self, table_id: str) -> list[int]:
         return sorted(self.change(table_id, lambda t: t.scan().to_arrow())["id"].to_pylist())
+
+    def rows_at(self, table_id: str, snapshot_id: int | None) -> list[int]:
+        return sorted(
+            self.change(table_id, lambda t: t.scan(snapshot_id=snapshot_id).to_arrow())[
+                "id"
+            ].to_pylist()
+        )
 
     def metadata(self, table_id: str) -> TableMetadata:
         name = TableName.parse(table_id)
@@ -176,18 +187,21 @@ class Yard:
         self.plans.append(plan)
         actions: list[dict[str, Any]] = []
         for one in plan["actions"]:
-            if self.fate.dies == "before":
+            dies = self.fate.proof if one["proves"] else self.fate.dies
+            if dies == "before":
                 return self._die()
             is_stopping()
             if folder.stop_file.exists():
                 actions.append({"action_id": one["action_id"], "outcome": "stopped", "checks": []})
+            elif one["proves"]:
+                actions.append(self._prove(one))
             else:
                 self.fate.before_commit()
                 actions.append(self._work(one))
-            if self.fate.dies == "after_commit":
+            if dies == "after_commit":
                 return self._die()
             folder.files.report.write_text(json.dumps({"error": None, "actions": actions}))
-            if self.fate.dies == "after_report":
+            if dies == "after_report":
                 return self._die()
         return JobEnd(0)
 
@@ -215,6 +229,25 @@ class Yard:
             "checks": [{"name": "rows", "expected": 1, "found": 1, "ok": True}],
             "rolled_back": False,
             **claims,
+        }
+
+    def _prove(self, one: dict[str, Any]) -> dict[str, Any]:
+        """Compare the rows that the commits have made with those before them."""
+        table_id, ours = one["plan"]["table_id"], set(one["proves"])
+        found = [s for s in self.metadata(table_id).history if s.snapshot_id in ours]
+        before, after = (
+            self.rows_at(table_id, n) for n in (found[-1].parent_id, found[0].snapshot_id)
+        )
+        is_same = before == after
+        check = {"name": "content", "expected": before, "found": after, "ok": is_same}
+        return {
+            "action_id": one["action_id"],
+            "outcome": "done" if is_same else "failed",
+            "error": None if is_same else "Rows changed",
+            "checks": [check],
+            "compared": sorted(ours),
+            "rolled_back": False,
+            **self.fate.finds,
         }
 
     def _catalog(self) -> closing[Catalog]:

@@ -94,7 +94,7 @@ def progress(item: MaintenanceItem) -> None:
 
 
 def listing() -> str | None:
-    seen = session.read_now(list_maintenance)
+    seen = list_maintenance(session.store())  # as fresh as what counts them above
     if not seen.items:
         frame.empty(
             "Nothing was approved yet",

@@ -101,6 +101,19 @@ def test_what_was_done_shows_before_predicted_and_realised(
     assert "rows of day=1" in cells
 
 
+def test_what_ends_between_two_looks_is_in_the_list_as_soon_as_it_is_counted(
+    visitor: Visitor, place: Place, owner: OwnerStore
+) -> None:
+    action = brought(owner, "running")
+    assert not visitor.at(place, PAGE).dataframe
+    ledger = Ledger(owner, utc_now)
+    for state in (State.VERIFYING, State.VERIFIED):
+        action = ledger.move(action, state, by="lakehelm")
+    app = visitor.at(place, PAGE)
+    assert app.metric[2].value == "1"
+    assert action.title in str([frame.value.to_dict() for frame in app.dataframe])
+
+
 def test_what_was_refused_says_why(visitor: Visitor, place: Place, owner: OwnerStore) -> None:
     brought(owner, "refused", explanation="gc.enabled=false: it shares files", ended_at=utc_now())
     app = visitor.at(place, PAGE)

@@ -79,7 +79,7 @@ def test_layout_is_simulated_or_refused_by_name(run: Run, table_id: str, good_co
     config = ("--config", good_config)
     tried = run("layout", "simulate", table_id, "--order", "id", *config)
     assert tried.code == 0, tried.err
-    assert "id reads" in tried.out
+    assert "Under id, reading costs" in tried.out
     wrong = run("layout", "simulate", table_id, "--order", "zorder(id, nowhere)", *config)
     assert wrong.code == 2
     assert "nowhere" in wrong.err

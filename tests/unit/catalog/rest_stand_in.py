@@ -127,6 +127,7 @@ class RestStandIn:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # sent one by one, a body waits until its headers are acknowledged
 
             def do_GET(self) -> None:
                 parts = urlsplit(self.path)
@@ -170,6 +171,7 @@ class RestStandIn:
                     self.end_headers()
                     if reply.status != 304:
                         self.wfile.write(data)
+                    self.wfile.flush()
 
             def log_message(self, *_: object) -> None:
                 pass

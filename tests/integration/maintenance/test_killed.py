@@ -202,6 +202,9 @@ def test_a_catalog_out_of_reach_between_rewrite_and_commit_leaves_no_half_state(
         assert world.metadata(table_id).location == before
         assert world.rows(table_id) == rows
         assert world.is_whole(table_id)
+        maintainer.run_once()  # the table can be asked again what became of it
+        after = world.now(approved)
+        assert after.state is State.SCHEDULED, after.explanation
         world.clock.turn(hours=1)  # the pause after a conflict
     done = settled(world, approved)
     assert done.state is State.VERIFIED, done.explanation

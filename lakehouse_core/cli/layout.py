@@ -148,8 +148,8 @@ def _show(out: Output, advice: Advice, kept: str | None) -> None:
         )
     if advice.saved_usd_month is not None:
         out.text(
-            f"Saves {advice.saved_usd_month} USD a month (modelled); the rewrite costs "
-            f"{advice.rewrite_usd} USD"
+            f"Saves {advice.saved_usd_month} USD a month (modelled, of larger files too); the "
+            f"rewrite costs {advice.rewrite_usd} USD"
         )
     if advice.unread_runs:
         out.text(

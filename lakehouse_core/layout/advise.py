@@ -70,7 +70,7 @@ class Candidate:
     Attributes:
         cost: of the workload per month: USD, or bytes where nothing is priced; with what new data
             costs that does not follow the layout.
-        read_share: of the bytes that are read now.
+        read_share: what reading costs then, as a share of what it costs now.
     """
 
     layout: str
@@ -134,7 +134,7 @@ class Advice:
 
     @property
     def saved_usd_month(self) -> Decimal | None:
-        """What readers save in a month."""
+        """What readers save in a month, what larger files alone would included."""
         if self.usd_month_now is None or self.usd_month_then is None:
             return None
         return self.usd_month_now - self.usd_month_then

@@ -173,12 +173,16 @@ def _attributions(lake: Lake) -> DataFrame:
 
 def _executed_in(scope: Scope) -> Column:
     """Whether a query may have executed in the scope: files are left out by their bounds."""
-    ended = F.coalesce("ended_at", "collected_at")
+
+    def ends_from(moment: Column) -> Column:  # no coalesce: Iceberg knows no bounds of one
+        has_no_end = F.col("ended_at").isNull() & (F.col("collected_at") >= moment)
+        return (F.col("ended_at") >= moment) | has_no_end
+
     return reduce(
         or_,
         (
             (F.col("submitted_at") < F.lit(_midnight(last) + 24 * _HOUR))
-            & (ended >= F.lit(_midnight(first)))
+            & ends_from(F.lit(_midnight(first)))
             for first, last in silver.spans_of(scope.days)
         ),
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pytest
@@ -92,13 +94,13 @@ def by_key(rows: list[dict[str, Any]]) -> list[str]:
     )
 
 
-def check(pipeline: Pipeline) -> None:
+def check(pipeline: Pipeline, since: int = -24) -> None:
     """Lake, store and a computation in the store itself agree, row by row, to the last digit."""
     lake = pipeline.rows("cost_hour").to_pylist()
-    hours = [FIRST + number for number in range(-24, HOURS + 31)]
+    hours = [FIRST + number for number in range(since, HOURS + 31)]
     live = pipeline.store.read(COST_HOUR_SQL, **split_params(hours)).to_pylist()
     assert sorted(set(by_key(lake)) ^ set(by_key(live)))[:2] == []
-    found = reconcile(pipeline.store, START - timedelta(days=2), NOW)
+    found = reconcile(pipeline.store, START + timedelta(hours=since - 24), NOW)
     assert not [one for one in found if one.difference]
     metered = sum(one.metered for one in found)
     ((total,),) = pipeline.spark.sql(
@@ -131,6 +133,26 @@ def test_spark_and_the_store_split_alike_and_late_queries_restate_their_hours(
     check(pipeline)
     labels = pipeline.rows("cost_label").to_pylist()
     assert len({row["label_id"] for row in labels}) == len(labels)
+
+
+def test_a_new_hour_reads_no_history_that_cannot_have_executed_in_it(pipeline: Pipeline) -> None:
+    pipeline.add(query(-20 * 24.0, 60), query(0.5, 60))
+    settle(pipeline)
+    pipeline.run()
+    events = pipeline.table("query_event")
+    files = (
+        pipeline.spark.table(f"{events}.files")
+        .orderBy("readable_metrics.submitted_at.lower_bound")
+        .collect()
+    )
+    assert len(files) == 2
+    old = Path(urlsplit(files[0]["file_path"]).path)
+    away = old.rename(old.with_suffix(".away"))  # whoever reads it fails
+    pipeline.add(query(3.5, 60, collected_at=NOW + timedelta(minutes=1)))
+    settle(pipeline)
+    assert at(3).isoformat() in pipeline.run().recomputed["cost_hour"]
+    away.rename(old)
+    check(pipeline, since=-20 * 24)
 
 
 def test_an_hour_that_was_charged_anew_is_not_taken_from_the_lake(pipeline: Pipeline) -> None:

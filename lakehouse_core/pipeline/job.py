@@ -30,7 +30,7 @@ from lakehouse_core.sql.spelling import linked_databases
 MODULE = "spark_jobs.telemetry_pipeline"
 SMALL_ROWS = 50_000
 # Up to here compiling hot loops a second time costs more than it brings.
-SHORT_JVM_ROWS = 2_000_000
+SHORT_JVM_ROWS = 500_000
 ROWS_PER_PARTITION = 250_000
 MOST_PARTITIONS = 64
 # Few rows: compiling, adapting and spreading a plan costs more than running it.

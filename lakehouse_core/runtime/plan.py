@@ -188,7 +188,7 @@ def trino_specs(config: Config, tools: Tools) -> list[ProcessSpec]:
         ProcessSpec(
             name=name,
             command=trino_command(config, engine, tools.trino_server, tools.trino_java),
-            ready=trino_runs_statements(engine.host, engine.port),
+            ready=trino_runs_statements(engine.host, engine.port, config.catalogs),
             alive=http_answers(engine.host, engine.port, "/v1/info", trino_started),
             misses=ENGINE_MISSES,
             after=(AGENTS,),

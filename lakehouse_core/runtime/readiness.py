@@ -14,7 +14,7 @@ import psutil
 from lakehouse_core.runtime.ports import listens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     # Gets the process id; returns None when ready, else what is still missing.
@@ -121,28 +121,35 @@ def trino_started(status: int, body: bytes) -> str | None:
     return None if info.get("starting") is False else "Trino is still starting"
 
 
-def trino_runs_statements(host: str, port: int) -> ReadyCheck:
-    """Ready when the process itself has started and has run one statement.
+def trino_runs_statements(host: str, port: int, catalogs: Iterable[str] = ()) -> ReadyCheck:
+    """Ready when the process itself has started, has run a statement and has these catalogs.
 
     A Trino that says it has started can still fail the first statement that sends tasks: the
-    HTTP client for its workers may not be up yet.
+    HTTP client for its workers may not be up yet. A catalog whose settings are wrong does not
+    keep it from starting; analysing a statement on it tells, and asks nothing of what is behind.
     """
     has_started = http_answers(host, port, "/v1/info", trino_started)
+    of_catalog = 'EXPLAIN SELECT 1 FROM "{}".information_schema.schemata'
+    statements = (
+        "SELECT count(*) FROM system.runtime.nodes",  # of two stages
+        *(of_catalog.format(name) for name in catalogs),  # a configuration's names hold no quotes
+    )
 
     def check(pid: int) -> str | None:
         missing = has_started(pid)
-        return missing if missing is not None else _statement_answer(f"http://{host}:{port}")
+        for sql in statements:
+            missing = missing or _statement_answer(f"http://{host}:{port}", sql)
+        return missing
 
     return check
 
 
-def _statement_answer(url: str) -> str | None:
-    """None when Trino ran a statement of two stages; else what is wrong."""
+def _statement_answer(url: str, sql: str) -> str | None:
+    """None when Trino ran the statement; else what is wrong."""
     headers = {"X-Trino-User": "lakehelm", "X-Trino-Source": "lakehelm-readiness"}
     until = time.monotonic() + STATEMENT_SECONDS
     try:
         with httpx.Client(headers=headers, timeout=STATEMENT_SECONDS, trust_env=False) as client:
-            sql = "SELECT count(*) FROM system.runtime.nodes"
             answer = client.post(f"{url}/v1/statement", content=sql).raise_for_status().json()
             while (next_page := answer.get("nextUri")) and time.monotonic() < until:
                 answer = client.get(next_page).raise_for_status().json()
@@ -150,4 +157,4 @@ def _statement_answer(url: str) -> str | None:
         return f"Trino does not run statements yet ({type(error).__name__})"
     if failure := answer.get("error"):
         return f"Trino does not run statements yet ({failure.get('message')})"
-    return None if next_page is None else "Trino's first statement is not done yet"
+    return None if next_page is None else "Trino's first statements are not done yet"

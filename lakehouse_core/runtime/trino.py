@@ -143,7 +143,10 @@ def write_etc(
             "http-server.log.enabled": "false",
             "discovery.uri": f"http://{address}:{engine.port}",
             "plugin.dir": str(server / "plugin"),
-            "catalog.config-dir": str(etc / "catalog"),
+            # Static catalogs are announced to the nodes: for up to ten seconds after a start that
+            # calls itself complete no node is known to have them, and whatever reads them fails.
+            "catalog.management": "dynamic",
+            "catalog.store": "file",
             # Enough that a collector which was away for half an hour misses nothing.
             "query.max-history": "1000",
             "query.min-expire-age": "30m",
@@ -155,6 +158,9 @@ def write_etc(
             **({"event-listener.config-files": str(etc / LISTENER_FILE)} if has_listener else {}),
         },
     )
+    # Trino looks for this one below the folder it runs in, which is `base`.
+    store = {"catalog.config-dir": str(etc / "catalog"), "catalog.read-only": "true"}
+    _write_properties(etc / "catalog-store.properties", store)
     if has_listener:
         _write_properties(etc / LISTENER_FILE, _listener(config, engine))
     quiet = dict.fromkeys(("io.trino", "io.airlift", "Bootstrap", "org.hibernate"), "WARN")

@@ -89,6 +89,18 @@ def test_trino_keeps_its_history_long_enough_for_a_collector(trino_server: Confi
     assert "query.min-expire-age=30m" in etc.read_text(encoding="utf-8")
 
 
+@pytest.mark.trino
+def test_no_statement_waits_until_trino_has_told_itself_its_catalogs(trino_server: Config) -> None:
+    """Catalogs that are announced are unknown for the first seconds: NO_NODES_AVAILABLE."""
+    engine = trino_server.engines["trino"]
+    headers = {"X-Trino-User": "tester"}
+    with closing(http.client.HTTPConnection(engine.host, engine.port, timeout=30)) as trino:
+        trino.request("GET", "/v1/service/trino", headers=headers)
+        (node,) = json.loads(trino.getresponse().read())["services"]
+    assert "lake" not in node["properties"].get("catalogHandleIds", "")
+    assert ["lake"] in ask_trino(trino_server, "SHOW CATALOGS")
+
+
 @pytest.mark.spark
 @pytest.mark.trino
 def test_engines_listen_on_loopback_only(spark_server: Config, trino_server: Config) -> None:

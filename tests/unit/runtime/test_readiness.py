@@ -74,6 +74,16 @@ def test_trino_is_not_ready_before_it_has_run_a_statement(coordinator: Coordinat
     assert ready(os.getpid()) is None
 
 
+def test_a_catalog_that_did_not_load_keeps_trino_from_being_ready(coordinator: Coordinator) -> None:
+    ready = trino_runs_statements("127.0.0.1", coordinator.server_port, ["lake"])
+    broken = {"error": {"message": "Catalog 'lake' failed to initialize and is disabled"}}
+    coordinator.last_pages = [{"data": [[1]]}, broken, {"data": [[1]]}, {"data": [["plan"]]}]
+    missing = ready(os.getpid())
+    assert missing is not None
+    assert "Catalog 'lake' failed to initialize" in missing
+    assert ready(os.getpid()) is None
+
+
 def test_a_starting_trino_is_asked_for_no_statement(coordinator: Coordinator) -> None:
     coordinator.starting = True
     ready = trino_runs_statements("127.0.0.1", coordinator.server_port)

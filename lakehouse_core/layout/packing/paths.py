@@ -95,9 +95,14 @@ class Paths:
         """Leave out values that stand elsewhere, where what they tell is sorted as well.
 
         By segment, then customer: customers of one segment are next to each other, so the sample
-        passes over those of other segments, and a path must, too.
+        passes over those of other segments, and a path must, too. Not where a value's rows are
+        strewn: by day, then order, each day begins with the first orders again.
         """
-        steps, path = np.diff(self.columns[number].codes[order]), paths[number]
+        codes, path = self.columns[number].codes, paths[number]
+        steps = np.diff(codes[order])
+        repeated = len(codes) - np.count_nonzero(np.bincount(codes))
+        if 2 * np.count_nonzero(steps == 0) < repeated:
+            return
         told = [self.columns[one.number].codes for one in self.told if one.by == number]
         changes = [np.count_nonzero(np.diff(one[order])[steps != 0]) for one in told]
         passed = round(float(steps[steps > 0].mean())) if (steps > 0).any() else 1

@@ -171,12 +171,17 @@ def _predicted(subject: Subject, said: Mapping[str, Any]) -> tuple[Change, ...]:
     ]
     saved = _saved(said)
     if saved is not None:
+        then = figures["bytes_then"]
+        error = figures["bytes_high"] / then - 1 if then else 0.0  # of bytes and of their cost
+        unsure = abs(float(said["usd_month_then"])) * error
         changes.append(
             Change(
                 name="saving_usd_month",
                 unit="USD/month, modelled",
                 before=0.0,
                 after=float(saved),
+                low=round(float(saved) - unsure, 6),
+                high=round(float(saved) + unsure, 6),
             )
         )
     return tuple(changes)

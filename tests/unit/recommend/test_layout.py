@@ -123,6 +123,8 @@ def test_advice_becomes_one_proposal_that_stands_and_its_rewrite_is_proven(yard:
         files.close()
     (first,) = proposed(yard)
     assert {one.name for one in first.predicted} >= {"scan_bytes", "scan_files", "data_files"}
+    saving = next(one for one in first.predicted if one.name == "saving_usd_month")
+    assert saving.low < saving.after < saving.high
     assert first.plan.stages[0].procedure == "set_sort_order"
     assert first.evidence[0].engine_id == "trino"
     assert proposed(yard) == [first]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from lakehouse_core.domain.errors import NotFoundError
+from lakehouse_core.domain.trial import ID_PREFIX
 from lakehouse_core.views import formatting as f
 from lakehouse_core.views.names import table_ids
 from lakehouse_core.views.recommendations import (
@@ -178,7 +179,7 @@ def unhealed() -> None:
 menu.enter()
 frame.lead("What should be done, what would it bring, and to whom?", "recommendations", "tables")
 found = listing(filters()) or st.query_params.get("action")
-if found:
+if found and not found.startswith(ID_PREFIX):
     detail(found)
-trial_desk.trials()
+trial_desk.trials(found)
 unhealed()

@@ -52,6 +52,13 @@ def rounded(amount: Decimal) -> Decimal:
     return amount.quantize(PLACES, rounding=ROUND_HALF_EVEN)
 
 
+def per_thousand(amount: Decimal) -> str:
+    """A thousand times an amount, with the three digits that tell small amounts apart."""
+    thousand = 1000 * amount
+    last = min(max(2 - thousand.adjusted(), 2), 9) if thousand else 2
+    return f"{thousand:.{last}f}"
+
+
 def divide(amount: Decimal, weights: Sequence[int]) -> list[Decimal]:
     """The amount in proportion to the weights, to the last digit.
 

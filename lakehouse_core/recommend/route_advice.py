@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
-from lakehouse_core.domain.money import rounded
+from lakehouse_core.domain.money import per_thousand, rounded
 from lakehouse_core.domain.trial import ID_PREFIX, SHARES, RouteTrial, TrialState
 from lakehouse_core.views.compare import judge
 from lakehouse_core.views.measured import money_of
@@ -243,8 +243,8 @@ def judge_step(trial: RouteTrial, here: Side, there: Side) -> StepVerdict:
     if there.cost_per_run is None or here.cost_per_run is None:
         return StepVerdict("wait", f"what runs on {engine} cost is not charged yet")
     costs = (
-        f"{there.cost_per_run:.6f} {trial.currency} a run on {engine}, "
-        f"{here.cost_per_run:.6f} on {trial.from_engine}"
+        f"{per_thousand(there.cost_per_run)} {trial.currency} per 1,000 runs on {engine}, "
+        f"{per_thousand(here.cost_per_run)} on {trial.from_engine}"
     )
     if there.cost_per_run >= here.cost_per_run:
         return StepVerdict("back", f"it saves nothing: {costs}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
-from lakehouse_core.domain.money import rounded
+from lakehouse_core.domain.money import per_thousand, rounded
 from lakehouse_core.views.measured import (
     LEAST_RUNS,
     Cell,
@@ -180,10 +180,11 @@ def confidence_of(best: Cell, second: Cell, measure: Measure) -> float:
 
 
 def _why(best: Cell, second: Cell, measure: Measure, currency: str) -> str:
-    if measure == "cost":
+    cheap, dear = best.cost_per_run, second.cost_per_run
+    if measure == "cost" and cheap is not None and dear is not None:
         said = (
-            f"{best.engine_id} answers for {best.cost_per_run:.6f} {currency} a run, "
-            f"{second.engine_id} for {second.cost_per_run:.6f}"
+            f"{best.engine_id} answers 1,000 runs for {per_thousand(cheap)} {currency}, "
+            f"{second.engine_id} for {per_thousand(dear)}"
         )
     else:
         said = (

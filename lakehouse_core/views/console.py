@@ -33,6 +33,7 @@ WHERE $id::VARCHAR IS NULL OR query_id = $id::VARCHAR
 ORDER BY saved_at DESC, query_id LIMIT 500
 """
 
+# Pages of a Trino engine are passed on as they are: how many rows they held, only the engine tells.
 HISTORY_SQL = """
 WITH own AS (
   SELECT gateway_id, submitted_at, status, engine_id, query_id, denial, rows_sent, decision_ms,
@@ -40,7 +41,8 @@ WITH own AS (
   FROM routing_decision WHERE user_name = $user::VARCHAR
   ORDER BY submitted_at DESC, gateway_id LIMIT $limit::BIGINT
 )
-SELECT own.gateway_id, own.submitted_at, own.status, own.engine_id, own.denial, own.rows_sent,
+SELECT own.gateway_id, own.submitted_at, own.status, own.engine_id, own.denial,
+  coalesce(own.rows_sent, CASE WHEN own.status = 'finished' THEN e.rows_returned END) AS rows_sent,
   own.decision_ms + own.queue_ms + own.engine_ms + coalesce(own.fetch_ms, 0) AS elapsed_ms,
   coalesce(e.sql_text, a.detail->>'sql') AS sql_text
 FROM own

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 _SUBJECT = "routing recommendations"
 
 
-def trials() -> None:
-    """Templates that would be cheaper on another engine, and how their trials go."""
+def trials(wanted: str | None) -> None:
+    """Templates that would be cheaper on another engine, and how their trials go.
+
+    Args:
+        wanted: the one that the page's address names, if it names one.
+    """
     found = session.read_now(list_trials, "all")
     if not found:
         return
@@ -37,7 +41,7 @@ def trials() -> None:
     waiting = {one.trial_id: one for one in found if one.state in OPEN}
     answers.tell(_SUBJECT)
     if waiting:
-        _desk(waiting)
+        _desk(waiting, wanted)
 
 
 def _grid(found: tuple[RouteTrial, ...]) -> None:
@@ -79,9 +83,10 @@ def _grid(found: tuple[RouteTrial, ...]) -> None:
     )
 
 
-def _desk(waiting: dict[str, RouteTrial]) -> None:
+def _desk(waiting: dict[str, RouteTrial], wanted: str | None) -> None:
+    ids = sorted(waiting, key=lambda one: one != wanted)  # what the address names comes first
     chosen = st.selectbox(
-        "Recommendation", list(waiting), key="trial_id", format_func=lambda i: waiting[i].title
+        "Recommendation", ids, key="trial_id", format_func=lambda one: waiting[one].title
     )
     trial = waiting[chosen]
     st.markdown(plain(trial.risk))

@@ -29,8 +29,10 @@ def test_a_move_is_approved_on_the_page_and_shown_as_a_trial(
             ran(owner, "moving", engine, [seconds, seconds * 1.1] * 8, until=now, group="g")
         cost(owner, {("moving", "trino"): "0.4", ("moving", "duckdb"): "0.1"}, until=now)
         trials.propose(owner, utc_now, {"g": {"trino", "duckdb"}})
-        app = visitor.at(place, "recommendations")
+        (wanted,) = list_trials(owner, "all")
+        app = visitor.at(place, "recommendations", action=wanted.trial_id)
         assert not app.exception
+        assert not any("is not known" in one.value for one in app.info)
         assert "Which templates should run elsewhere?" in words(app)
         app.text_input(key="trial_actor").set_value("ana").run()
         app.button(key="trial_approve").click().run()

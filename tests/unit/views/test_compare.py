@@ -25,7 +25,7 @@ def test_the_cheaper_engine_wins_with_its_figures(store: Shelf) -> None:
     assert (found.winner, found.measure) == ("duckdb", "cost")
     assert found.confidence is not None
     assert found.confidence > 0.99
-    assert "duckdb answers for 0.100000 USD a run, trino for 0.500000" in found.why
+    assert "duckdb answers 1,000 runs for 100.00 USD, trino for 500.00" in found.why
     by_name = {one.engine_id: one for one in found.engines}
     assert by_name["trino"].runs == 6
     assert by_name["trino"].p50_seconds == pytest.approx(2.0)

@@ -7,7 +7,9 @@ import pytest
 
 from lakehouse_core.domain.engine import ConfiguredState, ObservedState
 from lakehouse_core.domain.health import HealthState
+from lakehouse_core.domain.maintenance import State
 from lakehouse_core.domain.query import QueryStatus
+from lakehouse_core.domain.trial import TrialState
 from lakehouse_core.views.theme import (
     DARK_BACKGROUND,
     LIGHT_BACKGROUND,
@@ -58,7 +60,8 @@ def test_no_two_engines_share_a_colour() -> None:
 
 
 def test_every_state_of_the_domain_has_a_look_of_its_own() -> None:
-    for state in (*HealthState, *QueryStatus, *ObservedState, *ConfiguredState):
+    observed = (*HealthState, *QueryStatus, *ObservedState)
+    for state in (*observed, *ConfiguredState, *State, *TrialState):
         assert state in STATES
     assert look("nonsense") == STATES["unknown"]
     assert all(style.icon and style.sign for style in STATES.values())

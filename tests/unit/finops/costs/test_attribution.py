@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakehouse_core.domain.attribution import BETWEEN_QUERIES, HOUR_US, NO_QUERY, NOT_USED
-from lakehouse_core.domain.money import Money, MoneyError, divide
+from lakehouse_core.domain.money import Money, MoneyError, divide, per_thousand
 from lakehouse_core.domain.query import QueryStatus
 from tests.unit.finops.costs.traces import (
     at,
@@ -32,6 +32,20 @@ def test_what_is_divided_adds_up(amount: Decimal, weights: list[int]) -> None:
     for share, weight in zip(shares, weights, strict=True):
         exact = amount * weight / (sum(weights) or 1)
         assert abs(share - exact) < Decimal("0.000000001") * 2
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"),
+    [
+        ("0.100000000", "100.00"),
+        ("0.000012771", "0.0128"),
+        ("0.000000163", "0.000163"),
+        ("0.000000000", "0.00"),
+        ("-0.000000163", "-0.000163"),
+    ],
+)
+def test_what_a_thousand_cost_tells_small_amounts_apart(amount: str, told: str) -> None:
+    assert per_thousand(Decimal(amount)) == told
 
 
 def test_two_currencies_do_not_add_up() -> None:

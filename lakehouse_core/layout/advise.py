@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 FINALISTS = 4
 SEARCHED = 600  # conditions that the search replays
 _PARTS = 3
-_SMALLER_GAINS = 0.85  # smaller files must bring this much, for every halving
+_SMALLER_GAINS = 0.92  # smaller files must bring this much, for every halving
+_FEW_FILES = 32  # up to so many, one halving says little of the next: curves skip in steps
 _LEAST_ERROR = 0.02  # Spark cuts files at bounds of a sample of its own
 
 
@@ -260,8 +261,11 @@ class _Advisor:
         tried = self._search()
         if not tried:
             return self._advice(None, PRESENT, self._setting.target_bytes, [], _NO_USE)
-        layout = self._chosen(tried)
+        layout = self._chosen(tried, self._search_target)
         target = self._target(layout)
+        if self._files_of(target) < self._files_of(self._search_target):
+            # In fewer files than were searched with, a simpler order may serve as well.
+            layout = self._chosen(tried, target)
         then = self._replay(layout, target, dense=True)
         error = self._error(layout, target, then)
         cost = self._lasting(layout, self._pricing.cost(then))
@@ -322,8 +326,13 @@ class _Advisor:
         some = self._sample.table_bytes / 16
         return int(min(setting.target_bytes, max(setting.least_bytes, some)))
 
-    def _chosen(self, tried: Sequence[Tried]) -> Layout:
-        """The cheapest; of those that serve alike the simplest, or the one that was advised."""
+    def _chosen(self, tried: Sequence[Tried], target: int) -> Layout:
+        """The cheapest; of those that serve alike the simplest, or the one that was advised.
+
+        Args:
+            tried: the cheapest first.
+            target: bytes of a file.
+        """
         finalists = [one.layout for one in tried[:FINALISTS]]
         held = self._setting.held
         if held is not None and set(held.all_columns) <= self._sample.spaces.keys():
@@ -332,9 +341,7 @@ class _Advisor:
         simple = sorted(near, key=lambda one: (one.layout.complexity, one.cost))[:FINALISTS]
         pool = dict.fromkeys([*finalists, *(one.layout for one in simple)])
         costs = {
-            one: self._lasting(
-                one, self._pricing.cost(self._replay(one, self._search_target, dense=True))
-            )
+            one: self._lasting(one, self._pricing.cost(self._replay(one, target, dense=True)))
             for one in pool
         }
         best = min(costs.values())
@@ -350,15 +357,17 @@ class _Advisor:
     def _target(self, layout: Layout) -> int:
         """The largest size of files that smaller ones do not beat clearly."""
         target = smaller = self._setting.target_bytes
-        cost = self._pricing.cost(self._replay(layout, target))
+        cost, asked = self._pricing.cost(self._replay(layout, target)), 1.0
         while smaller // 2 >= self._setting.least_bytes:
             smaller //= 2
             if self._files_of(smaller) == self._files_of(target):
                 continue  # the table has as few files as before
+            asked *= _SMALLER_GAINS
             less = self._pricing.cost(self._replay(layout, smaller))
-            if less > cost * _SMALLER_GAINS:
+            if less <= cost * asked:
+                target, cost, asked = smaller, less, 1.0
+            elif self._files_of(smaller) > _FEW_FILES:
                 break
-            target, cost = smaller, less
         return target
 
     def _files_of(self, target: int) -> int:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
 _BUSY_SECONDS = 5.0
+_HALF_DONE = frozenset({"SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY"})
 _TABLES = "SELECT * FROM iceberg_tables WHERE catalog_name = ?"
 _TABLES_IN = f"{_TABLES} AND table_namespace = ?"
 _TABLE = f"{_TABLES_IN} AND table_name = ?"
@@ -78,17 +79,26 @@ class SqliteLake:
         """See `LakeCatalog.close`: each query has a connection of its own."""
 
     def _query(self, sql: str, *values: str) -> list[dict[str, Any]]:
-        # A connection per query: it costs 0.1 ms and sees a catalog file that was replaced.
-        uri = f"{self._path.absolute().as_uri()}?mode=ro"
         try:
-            with closing(sqlite3.connect(uri, timeout=_BUSY_SECONDS, uri=True)) as connection:
-                cursor = connection.execute(sql, values)
-                names = [column[0] for column in cursor.description]
-                return [dict(zip(names, row, strict=True)) for row in cursor]
+            try:
+                return self._read("ro", sql, values)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname not in _HALF_DONE:
+                    raise
+                # SQLite rolls back what a killed writer left; only who may write can let it.
+                return self._read("rw", sql, values)
         except sqlite3.OperationalError as error:
             raise CatalogUnavailableError(self._why(error)) from error
         except sqlite3.Error as error:
             raise CatalogError(f"Catalog file {self._path} cannot be read: {error}") from error
+
+    def _read(self, mode: str, sql: str, values: tuple[str, ...]) -> list[dict[str, Any]]:
+        # A connection per query: it costs 0.1 ms and sees a catalog file that was replaced.
+        uri = f"{self._path.absolute().as_uri()}?mode={mode}"
+        with closing(sqlite3.connect(uri, timeout=_BUSY_SECONDS, uri=True)) as connection:
+            cursor = connection.execute(sql, values)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def _why(self, error: sqlite3.OperationalError) -> str:
         if not self._path.exists():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import platform
-import sqlite3
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -232,26 +231,23 @@ def check_catalog(patient: Patient) -> Iterator[Check]:
     for name, catalog in patient.config.catalogs.items():
         match catalog:
             case SqliteCatalog():
-                yield _sqlite_catalog(name, catalog.path)
+                yield _sqlite_catalog(name, catalog)
             case RestCatalog():
                 yield _rest_catalog(name, catalog)
 
 
-def _sqlite_catalog(name: str, path: Path) -> Check:
+def _sqlite_catalog(name: str, catalog: SqliteCatalog) -> Check:
+    path = catalog.path
     if not path.exists():
         found = f"{path} is not there yet"
         fix = f"`{START}` builds the demo lake"
         return Check(id=f"catalog-{name}", status="warn", found=found, fix=fix)
     try:
-        uri = f"{path.as_uri()}?mode=ro"
-        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as database:
-            (tables,) = database.execute(
-                "SELECT count(*) FROM iceberg_tables WHERE catalog_name = ?", (name,)
-            ).fetchone()
-    except sqlite3.Error as error:
-        found = f"{path} cannot be read as an Iceberg JDBC catalog: {error}"
+        with contextlib.closing(open_catalog(name, catalog)) as lake:
+            tables = len(lake.tables())
+    except CatalogError as error:
         fix = "Restore it from a backup, or move it away to have the demo lake built anew"
-        return Check(id=f"catalog-{name}", status="fail", found=found, fix=fix)
+        return Check(id=f"catalog-{name}", status="fail", found=str(error), fix=fix)
     return Check(id=f"catalog-{name}", status="ok", found=f"{tables} tables in {path}")
 
 

@@ -73,3 +73,21 @@ def test_a_writer_in_the_middle_of_a_commit_does_not_stop_readers(lake: Lake) ->
     assert list(lake.catalog.tables()) == [name_of()]
     connection.rollback()
     connection.close()
+
+
+def test_what_a_killed_writer_left_half_done_is_rolled_back_by_the_next_reader(lake: Lake) -> None:
+    lake.create()
+    connection = sqlite3.connect(lake.path)
+    connection.execute("PRAGMA cache_size = 1")  # changes go to the file before they are committed
+    connection.execute("DELETE FROM iceberg_tables")
+    insert = "INSERT INTO iceberg_tables VALUES ('lake', 'demo', ?, ?, NULL, 'TABLE')"
+    connection.executemany(insert, ((f"t{n}", "x" * 3_000) for n in range(100)))
+    killed = {one: one.read_bytes() for one in lake.path.parent.glob("catalog.db*")}
+    connection.rollback()
+    connection.close()
+    for path, content in killed.items():
+        path.write_bytes(content)
+    journal = lake.path.with_name("catalog.db-journal")
+    assert journal.exists()
+    assert list(lake.catalog.tables()) == [name_of()]
+    assert not journal.exists()

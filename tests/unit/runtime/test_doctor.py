@@ -122,8 +122,10 @@ def test_a_catalog_is_read_or_told_to_be_broken(
     assert look(repository, machine(tmp_path, **variables))["catalog-lake"].status == "fail"
     path.unlink()
     with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE iceberg_tables (catalog_name TEXT)")
-        database.execute("INSERT INTO iceberg_tables VALUES ('lake'), ('lake'), ('other')")
+        names = "catalog_name, table_namespace, table_name, metadata_location"
+        database.execute(f"CREATE TABLE iceberg_tables ({names})")
+        rows = [("lake", "demo", "a", "x"), ("lake", "demo", "b", "y"), ("other", "demo", "a", "z")]
+        database.executemany("INSERT INTO iceberg_tables VALUES (?, ?, ?, ?)", rows)
     database.close()
     checks = look(repository, machine(tmp_path, **variables))
     assert checks["catalog-lake"].found.startswith("2 tables in ")

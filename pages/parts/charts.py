@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _HEIGHT = 260
 _POWERS = [10.0**power for power in range(-4, 7)]  # no lines between them
+# Each name is shown: Vega leaves out those for which it sees little room.
+NAMES = alt.Axis(labelLimit=260, labelOverlap=False)
 PADDING = {"left": 0, "top": 0, "right": 6, "bottom": 0}
 _PHASE_COLOURS = {
     "queued": "#d97706",

@@ -12,7 +12,7 @@ from lakehouse_core.views import formatting as f
 from lakehouse_core.views.layout import show_layout
 from pages.parts import cards, frame, session
 from pages.parts.cells import counted, show
-from pages.parts.charts import draw
+from pages.parts.charts import NAMES, draw
 from pages.parts.layout_proof import layout_proof
 from pages.parts.text import plain
 
@@ -164,9 +164,7 @@ def _candidates(seen: LayoutView) -> None:
             x=alt.X(
                 "share:Q", title="cost of reading, as a share of now", axis=alt.Axis(format="%")
             ),
-            y=alt.Y(
-                "layout:N", sort=alt.SortField("place"), title=None, axis=alt.Axis(labelLimit=260)
-            ),
+            y=alt.Y("layout:N", sort=alt.SortField("place"), title=None, axis=NAMES),
             tooltip=["layout:N", alt.Tooltip("share:Q", format=".1%"), "why:N"],
         )
     )

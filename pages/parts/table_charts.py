@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from lakehouse_core.views.theme import look
-from pages.parts.charts import CATEGORIES, draw, engine_scale, stacked
+from pages.parts.charts import CATEGORIES, NAMES, draw, engine_scale, stacked
 
 if TYPE_CHECKING:
     from lakehouse_core.views.tables import SizeBucket
@@ -125,7 +125,7 @@ def columns_used(rows: pa.Table, colours: dict[str, str]) -> None:
         alt.Chart(named)
         .mark_bar()
         .encode(
-            y=alt.Y("use:N", sort="-x", title=None, axis=alt.Axis(labelLimit=260)),
+            y=alt.Y("use:N", sort="-x", title=None, axis=NAMES),
             x=alt.X("queries:Q", title="queries in the window", axis=alt.Axis(tickMinStep=1)),
             color=engine_scale(rows, colours),
             tooltip=[

@@ -33,8 +33,11 @@ def matrix_chart(seen: TableUsage) -> None:
         }
     )
     roles = [role for role in ROLES if role in set(rows["role"].to_pylist())]
+    named = alt.Axis(
+        labelAngle=-45, labelExpr="replace(datum.value, '_', ' ')", labelOverlap=False, orient="top"
+    )
     base = alt.Chart(rows).encode(
-        x=alt.X("role:N", sort=roles, title=None, axis=alt.Axis(labelAngle=-35, orient="top")),
+        x=alt.X("role:N", sort=roles, title=None, axis=named),
         y=alt.Y("column:N", sort=columns, title=None, axis=alt.Axis(labelLimit=220)),
         tooltip=[
             alt.Tooltip("column:N"),

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -110,7 +111,6 @@ class Sessions:
 
     def _new(self, caller: Caller) -> Any:
         from pyspark.logger import PySparkLogger  # noqa: PLC0415 heavy, and optional
-        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 as above
 
         # Each failed statement would print its stack trace; it is raised to the caller anyway.
         for name in _NOISY_LOGGERS:
@@ -119,7 +119,7 @@ class Sessions:
             f"{self._address}/;user_id={quote(caller.user, safe='')}"
             f";user_agent={quote(caller.source, safe='')}"
         )
-        session = SparkSession(connection=url, hook_factories=[self._hook_factory()])
+        session = session_class()(connection=url, hook_factories=[self._hook_factory()])
         # By default a client knocks at a dead server for ten minutes. Whoever called us knows
         # better whether to wait, to go elsewhere or to give up.
         session.client.set_retry_policies([])
@@ -147,6 +147,23 @@ class Sessions:
                 return request
 
         return lambda _session: NoteOperations()
+
+
+@functools.cache
+def session_class() -> Any:
+    """The driver's session, less what it does when it is collected: `close_session` does that.
+
+    The driver would close it once more then, under a lock of its class. The collector runs in any
+    thread at any time: also in one that is being started by another that holds this very lock, and
+    waits for it for ever.
+    """
+    from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 heavy, and optional
+
+    class Session(SparkSession):
+        def __del__(self) -> None:
+            pass
+
+    return Session
 
 
 def close_session(session: Any, *, release: bool = True) -> None:

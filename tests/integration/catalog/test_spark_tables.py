@@ -11,6 +11,7 @@ from lakehouse_core.catalog.avro_reader import AvroReader
 from lakehouse_core.catalog.measure import measure
 from lakehouse_core.catalog.reader import TableReader
 from lakehouse_core.domain.table import TableMetrics, TableName
+from lakehouse_core.engines.spark.sessions import session_class
 from tests.factories import NOW, unique
 from tests.unit.catalog.lakes import SMALL, assert_equal_to_pyiceberg
 
@@ -27,10 +28,8 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def spark(spark_server: Config) -> Iterator[SparkSession]:
-    from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 slow to import
-
     port = spark_server.engines["spark"].port  # type: ignore[union-attr]
-    session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+    session = session_class()(connection=f"sc://127.0.0.1:{port}")
     session.sql("CREATE NAMESPACE IF NOT EXISTS lake.metadata_tests")
     yield session
     session.stop()

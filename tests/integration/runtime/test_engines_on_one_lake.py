@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
-from pyspark.sql.connect.session import SparkSession
+
+from lakehouse_core.engines.spark.sessions import session_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pyspark.sql.connect.session import SparkSession
 
     from lakehouse_core.config import Config
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def spark(spark_server: Config) -> Iterator[SparkSession]:
     engine = spark_server.engines["spark"]
-    session = SparkSession.builder.remote(f"sc://{engine.host}:{engine.port}").create()
+    session = session_class()(connection=f"sc://{engine.host}:{engine.port}")
     yield session
     session.stop()
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 from typing import Any
 
 import pytest
 from pyspark.sql.connect import proto
+from pyspark.sql.connect.client.reattach import ExecutePlanResponseReattachableIterator
 
 from lakehouse_core.domain.errors import QueryCancelledError
-from lakehouse_core.engines.spark.sessions import Operations, Sessions
+from lakehouse_core.engines.spark.sessions import Caller, Operations, Sessions
 
 COMMAND = proto.Plan(command=proto.Command(sql_command=proto.SqlCommand(sql="x")))
 QUERY = proto.Plan(root=proto.Relation(sql=proto.SQL(query="SELECT 1")))
@@ -64,3 +67,20 @@ def test_operations_of_nobody_are_let_through(sessions: Sessions) -> None:
     hook = sessions._hook_factory()(None)
 
     assert hook.on_execute_plan(proto.ExecutePlanRequest(plan=QUERY)).operation_id
+
+
+def test_a_session_that_is_collected_waits_for_nobody(sessions: Sessions) -> None:
+    # Where and when the collector runs is up to nobody: here, as in a thread that another one
+    # starts while it holds the driver's lock.
+    caller = Caller("ana", "test")
+    ring: list[Any] = [sessions.get(caller)]
+    ring.append(ring)
+    sessions.drop(caller, ring[0])
+    del ring
+    collector = threading.Thread(target=gc.collect, daemon=True)
+    with ExecutePlanResponseReattachableIterator._lock:
+        collector.start()
+        collector.join(timeout=10)
+        is_waiting = collector.is_alive()
+    collector.join()
+    assert not is_waiting

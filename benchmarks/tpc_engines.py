@@ -55,7 +55,7 @@ from lakehouse_core.runtime.rundir import RUN_ID_VARIABLE, sweep
 from lakehouse_core.runtime.secrets import ensure_tokens
 from lakehouse_core.runtime.supervisor import Supervisor, Surroundings
 from lakehouse_core.runtime.trino import ensure_server
-from lakehouse_core.sql.translate import Translation, translate
+from lakehouse_core.sql.translate import translate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,29 +196,24 @@ def portable(text: str) -> exp.Expr:
     return tree
 
 
-def told(asked: Asked, dialect: str) -> Translation:
-    """The statement as an engine is told it."""
-    return translate(asked.sql, "duckdb", dialect)
-
-
 def doubts(asked: Asked) -> list[str]:
     """Why the router would keep a statement from an engine: it might answer something else."""
     found = []
     for engine in ENGINES:
-        reading = told(asked, engine)
-        if reading.reason:
-            found.append(f"{asked.suite} {asked.number} from {engine}: {reading.reason}")
+        why = translate(asked.sql, "duckdb", engine).reason
+        if why:
+            found.append(f"{asked.suite} {asked.number} from {engine}: {why}")
     return found
 
 
 def run(engine: Engine, dialect: str, asked: Asked) -> tuple[float, list[tuple[str, ...]]]:
     """Seconds, and the rows in an order and form that engines agree on."""
-    sql = told(asked, dialect).sql
+    sql = asked.sql if dialect == "duckdb" else translate(asked.sql, "duckdb", dialect).sql
     began = time.perf_counter()
     rows = engine.execute(Statement(sql=sql, user="bench", source="bench")).rows
     seconds = time.perf_counter() - began
-    written = [tuple(_told(value) for value in row.values()) for row in rows.to_pylist()]
-    return seconds, sorted(written)
+    told = [tuple(_told(value) for value in row.values()) for row in rows.to_pylist()]
+    return seconds, sorted(told)
 
 
 def _told(value: Any) -> str:

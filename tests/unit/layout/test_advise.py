@@ -264,13 +264,17 @@ def test_table_smaller_than_a_file_gets_smaller_files() -> None:
     assert found.target_bytes < sample.table_bytes / 4
 
 
+def opening_costs(as_bytes: int) -> dict[str, ScanPrice]:
+    """Prices of two engines on which opening a file costs what so many bytes of it do."""
+    price = ScanPrice(per_byte=Decimal("1e-6"), per_file=Decimal("1e-6") * as_bytes)
+    return {"trino": price, "duckdb": price}
+
+
 def test_files_get_small_enough_for_both_keys_though_the_first_halving_gains_little() -> None:
     # In two files a curve skips by one column only, in three hardly by more; in many by both.
     asked = workload(("trino", 300, keys("a")), ("duckdb", 300, keys("b", 3)))
-    sample = table()
-    price = ScanPrice(per_byte=Decimal("1e-6"), per_file=Decimal("1e-6") * 8_000)
-    large = setting(prices=dict.fromkeys(("trino", "duckdb"), price), target_bytes=1_000_000)
-    found = advise(sample, as_written(sample, asked.conditions, 8), asked, large)
+    large = setting(prices=opening_costs(8_000), target_bytes=1_000_000)
+    found = advise(table(), as_written(table(), asked.conditions, 8), asked, large)
     assert found.layout is not None, found.reason
     assert set(found.layout.all_columns) == {"a", "b"}
     assert all(row.bytes_then < row.bytes_now / 2 for row in found.rows)
@@ -278,10 +282,8 @@ def test_files_get_small_enough_for_both_keys_though_the_first_halving_gains_lit
 
 def test_in_two_files_no_curve_is_drawn_for_a_second_key() -> None:
     asked = workload(("trino", 300, keys("a")), ("duckdb", 100, keys("b", 3)))
-    sample = table()
-    price = ScanPrice(per_byte=Decimal("1e-6"), per_file=Decimal("1e-6") * 250_000)
-    coarse = setting(prices=dict.fromkeys(("trino", "duckdb"), price), target_bytes=700_000)
-    found = advise(sample, as_written(sample, asked.conditions, 2), asked, coarse)
+    coarse = setting(prices=opening_costs(250_000), target_bytes=700_000)
+    found = advise(table(), as_written(table(), asked.conditions, 2), asked, coarse)
     assert found.target_bytes == 700_000
     assert found.candidates[0].layout.startswith(("hilbert", "zorder"))
     assert str(found.layout) == "a", found.reason

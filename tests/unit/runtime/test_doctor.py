@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +12,7 @@ from lakehouse_core.domain.errors import StoreUnavailableError
 from lakehouse_core.runtime.doctor import Check, examine
 from lakehouse_core.runtime.rundir import ProcessStatus, RunDir
 from lakehouse_core.store.owner import OwnerStore
+from tests.unit.catalog.lakes import Lake
 from tests.unit.runtime.machines import fake_java, machine
 from tests.unit.runtime.test_rundir import run_status
 
@@ -121,12 +122,11 @@ def test_a_catalog_is_read_or_told_to_be_broken(
     path.write_bytes(b"this is not a database, but it is long enough to be taken for one" * 20)
     assert look(repository, machine(tmp_path, **variables))["catalog-lake"].status == "fail"
     path.unlink()
-    with sqlite3.connect(path) as database:
-        names = "catalog_name, table_namespace, table_name, metadata_location"
-        database.execute(f"CREATE TABLE iceberg_tables ({names})")
-        rows = [("lake", "demo", "a", "x"), ("lake", "demo", "b", "y"), ("other", "demo", "a", "z")]
-        database.executemany("INSERT INTO iceberg_tables VALUES (?, ?, ?, ?)", rows)
-    database.close()
+    with closing(Lake(path.parent)) as lake:
+        lake.create("a")
+        lake.create("b")
+        lake.create("c")
+        lake.execute("UPDATE iceberg_tables SET catalog_name = 'other' WHERE table_name = 'c'")
     checks = look(repository, machine(tmp_path, **variables))
     assert checks["catalog-lake"].found.startswith("2 tables in ")
 

@@ -7,9 +7,10 @@ import streamlit as st
 from lakehouse_core.domain.errors import LakehouseError
 from lakehouse_core.views import formatting as f
 from lakehouse_core.views.compare import compare_engines
+from lakehouse_core.views.estimates import scan_estimates
 from lakehouse_core.views.regret import routing_regret
 from lakehouse_core.views.replay import replay_way, ways_of
-from pages.parts import cards, comparison_grids, frame, menu, session
+from pages.parts import cards, comparison_grids, estimate_grids, frame, menu, session
 from pages.parts.text import plain
 
 REPLAYED = "comparison_replayed"
@@ -65,6 +66,21 @@ def regret() -> None:
     cards.how_of("regret", comparison_grids.HOW_REGRET)
 
 
+def estimates() -> None:
+    st.subheader("Did reads read what was estimated?", anchor=False)
+    found = session.read(scan_estimates, window=session.bar().window)
+    if not any(one.compared for one in found.engines):
+        st.info(
+            "No read of this window came through the gateway with an estimate, on an engine that "
+            "says what it read.",
+            icon=":material/search_off:",
+        )
+        return
+    estimate_grids.estimate_grid(found)
+    frame.caption(f"Finished reads through the gateway, {found.window.phrase}.", "queries")
+    cards.how_of("estimates", estimate_grids.HOW_ESTIMATED)
+
+
 def other_ways() -> None:
     st.subheader("What would another way to choose have brought?", anchor=False)
     try:
@@ -118,8 +134,10 @@ menu.enter()
 frame.lead("Which engine answers what best?", "queries", "costs")
 contests()
 regret()
+estimates()
 other_ways()
 st.caption(
     "From the command line: `lakehelm route compare --window 7d --json`, `lakehelm route regret`, "
-    "`lakehelm route replay --config F`, which tries any rules, strategies and prices"
+    "`lakehelm route estimates`, `lakehelm route replay --config F`, which tries any rules, "
+    "strategies and prices"
 )

@@ -1,4 +1,4 @@
-"""`lakehelm route compare|regret|replay`: what routing brought, from what was measured."""
+"""`lakehelm route compare|regret|estimates|replay`: what routing brought, as it was measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lakehouse_core.domain.clock import utc_now
 
 def register(app: typer.Typer) -> None:
     """Add the commands to `lakehelm route`."""
-    for command in (compare, regret, replay):
+    for command in (compare, regret, estimates, replay):
         app.command(command.__name__)(command)
 
 
@@ -78,6 +78,26 @@ def regret(
         columns = ("name", "engine", "total", "regret", "regret_ratio", "evidence_share")
         out.rows(one.baselines, columns=columns, title=title)
         out.say(f"{one.without_evidence_share:.1%} of {one.runs} runs are without evidence")
+
+
+def estimates(
+    *,
+    window: WindowOption = "7d",
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
+    config: ConfigFile = None,
+) -> None:
+    """What reads were estimated to read before they ran, against what engines say they read."""
+    from lakehouse_core.views.estimates import scan_estimates  # noqa: PLC0415 keeps --help fast
+
+    out = Output(json=json, quiet=quiet)
+    with reading_store(config) as (_, store):
+        found = scan_estimates(store, utc_now, window=window)
+    if out.is_json:
+        out.record(found)
+        return
+    out.rows(found.engines, title=f"Bytes read by bytes estimated, {found.window.phrase}")
+    out.say("Estimates count whole files; above 1 is what was told too low")
 
 
 def replay(

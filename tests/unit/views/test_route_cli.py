@@ -1,4 +1,4 @@
-"""`lakehelm route compare|regret|replay` on a store that is served."""
+"""`lakehelm route compare|regret|estimates|replay` on a store that is served."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def place(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterato
     found = Place.below(tmp_path_factory.mktemp("home"), repository)
     now = utc_now()
     with found.served(filled=False) as owner:
-        ran(owner, "t1", "trino", [4.0] * 10, until=now)
-        ran(owner, "t1", "duckdb", [1.0] * 10, until=now)
+        told = {"until": now, "estimated_bytes": 800}
+        ran(owner, "t1", "trino", [4.0] * 10, bytes_scanned=200, **told)
+        ran(owner, "t1", "duckdb", [1.0] * 10, bytes_scanned=900, **told)
         cost(owner, {("t1", "trino"): "0.4", ("t1", "duckdb"): "0.1"}, until=now)
         yield found
 
@@ -53,6 +54,19 @@ def test_compare_names_the_winner_and_money_is_text(read: Callable[..., Any]) ->
         "duckdb": Decimal("0.1"),
     }
     assert all(isinstance(each, str) for each in costs.values())
+
+
+def test_estimates_are_held_against_what_was_read(
+    read: Callable[..., Any], run: Callable[..., tuple[int, str, str]]
+) -> None:
+    duckdb, trino = read("route", "estimates")["engines"]
+    assert (trino["engine_id"], trino["compared"], trino["too_low"]) == ("trino", 10, 0)
+    assert (trino["estimated_bytes"], trino["read_bytes"]) == (8_000, 2_000)
+    assert trino["p50_ratio"] == 0.25
+    assert (duckdb["engine_id"], duckdb["too_low"]) == ("duckdb", 10)
+    code, shown, _ = run("route", "estimates", "--window", "24h")
+    assert code == 0
+    assert "trino" in shown
 
 
 def test_regret_is_told_against_engine_oracle_and_rules(read: Callable[..., Any]) -> None:

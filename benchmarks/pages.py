@@ -30,12 +30,14 @@ from benchmarks import _store
 from lakehouse_core.store.client import StoreClient
 from lakehouse_core.store.literals import bind
 from lakehouse_core.views.costs import MOST_ROWS, CostFilters, cost_report
+from lakehouse_core.views.estimates import scan_estimates
 from lakehouse_core.views.filters import Filters
 from lakehouse_core.views.freshness import freshness, jobs
 from lakehouse_core.views.groups import rules_of
 from lakehouse_core.views.names import table_ids
 from lakehouse_core.views.queries import list_queries, show_query
 from lakehouse_core.views.red import red, trend
+from lakehouse_core.views.regret import compared_with_regret
 from lakehouse_core.views.template_detail import show_template
 from lakehouse_core.views.unparsed import list_unparsed
 from lakehouse_core.views.usage import UsageFilters, table_usage
@@ -48,13 +50,28 @@ if TYPE_CHECKING:
     from lakehouse_core.config.models import Config
     from lakehouse_core.store.owner import OwnerStore
 
-LIMITS = {"history_ms": 1_000, "detail_ms": 1_000, "workloads_ms": 1_000, "usage_ms": 1_000}
+LIMITS = {"history_ms": 1_000, "detail_ms": 1_000, "workloads_ms": 1_000, "usage_ms": 1_000,
+          "comparison_ms": 1_000}  # fmt: skip
 WINDOWS = ("24h", "7d", "30d")
 DAYS = 30
 END = _store.START + timedelta(days=DAYS)
 TABLE = "lake.tpch.lineitem"
 
-EVENTS = f"INSERT INTO query_event BY NAME {_store.EVENTS}"
+# Every second one came through the gateway, which estimated what it would read.
+EVENTS = f"""
+INSERT INTO query_event BY NAME
+SELECT *, CASE WHEN hash(query_id) % 2 = 0 THEN md5(query_id) END AS gateway_id
+FROM ({_store.EVENTS})
+"""  # noqa: S608 constants of ours
+ROUTED = """
+INSERT INTO routing_decision BY NAME
+SELECT gateway_id, submitted_at, ended_at, 'trinoHttp' AS protocol, status, engine_id, template_id,
+  'interactive' AS cluster_group, user_name, dialect AS source_dialect, 1 AS attempts,
+  1.5 AS queue_ms, elapsed_ms AS engine_ms, 2.0 AS fetch_ms,
+  4 ** (10 + hash(template_id) % 3 + hash(query_id) % 2)::BIGINT AS estimated_bytes, '[]' AS trace
+FROM query_event WHERE gateway_id IS NOT NULL
+  AND submitted_at >= $first::TIMESTAMPTZ AND submitted_at < $last::TIMESTAMPTZ
+"""
 TEMPLATES = (
     """
 INSERT INTO query_template BY NAME SELECT md5(range::VARCHAR) AS template_id, 'trino' AS dialect,
@@ -156,6 +173,7 @@ def fill(store: OwnerStore, events: int) -> None:
     for day in range(DAYS):
         first = _store.START + timedelta(days=day)
         span = {"first": first, "last": first + timedelta(days=1)}
+        store.transact("routing_decision", [bind(ROUTED, span)])
         store.transact("template_hour", [bind(TEMPLATE_HOUR, span)])
         store.transact("usage_day", [bind(USAGE_DAY, span)])
         store.transact("cost_hour", [bind(COST_HOUR, span)])
@@ -195,6 +213,11 @@ def pages(
         costs = CostFilters(window=window, template=template)
         cost_report(client, costs, rules, clock, by=("engine",), limit=MOST_ROWS)
 
+    def comparison() -> None:
+        compared, _ = compared_with_regret(client, clock, window=window)
+        assert compared.contests
+        assert scan_estimates(client, clock, window=window).engines
+
     last = list_queries(client, Filters(window=window), clock, limit=1).rows[0]
     template = list_workloads(client, own_filters, clock, limit=1).rows[0].template_id or ""
     visits: dict[str, Callable[[], object]] = {
@@ -204,6 +227,7 @@ def pages(
         "detail": lambda: show_query(client, last.engine_id, last.query_id),
         "workloads": workloads,
         "template": chosen,
+        "comparison": comparison,
         "usage": lambda: table_usage(client, TABLE, UsageFilters(window=window), clock),
     }
     return {name: _store.milliseconds(visit, owner) for name, visit in visits.items()}
@@ -229,6 +253,7 @@ def measure(folder: Path, events: int) -> dict[str, Any]:
         "detail_ms": _store.worst(seen, "detail"),
         "workloads_ms": _store.worst(seen, "workloads", "template"),
         "usage_ms": _store.worst(seen, "usage"),
+        "comparison_ms": _store.worst(seen, "comparison"),
     }  # fmt: skip
 
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from lakehouse_core.domain.errors import LakehouseError
 from lakehouse_core.views import formatting as f
-from lakehouse_core.views.compare import compare_engines
 from lakehouse_core.views.estimates import scan_estimates
-from lakehouse_core.views.regret import routing_regret
+from lakehouse_core.views.regret import compared_with_regret
 from lakehouse_core.views.replay import replay_way, ways_of
 from pages.parts import cards, comparison_grids, estimate_grids, frame, menu, session
 from pages.parts.text import plain
 
+if TYPE_CHECKING:
+    from lakehouse_core.views.compare import Comparison
+    from lakehouse_core.views.regret import Regret
+
 REPLAYED = "comparison_replayed"
 
 
-def contests() -> None:
-    found = session.read(compare_engines, window=session.bar().window)
+def contests(found: Comparison) -> None:
     if not found.contests:
         frame.empty(
             "No reads in this window",
@@ -43,15 +47,17 @@ def contests() -> None:
         comparison_grids.engine_grid(found)
 
 
-def regret() -> None:
+def regret(found: Regret) -> None:
     st.subheader("What did routing cost against other choices?", anchor=False)
-    found = session.read(routing_regret, window=session.bar().window)
-    for one, label in ((found.cost, "Money"), (found.seconds, "Time")):
+    for one, label, known in (
+        (found.cost, "Money", "known costs"),
+        (found.seconds, "Time", "known times"),
+    ):
         st.markdown(f"**{label}**, {found.window.phrase}")
         if not one.compared_runs:
             st.info(
-                f"No template ran {found.least_runs} times on two engines with a known "
-                f"{one.measure} in this window: there is nothing to compare.",
+                f"No template ran {found.least_runs} times on two engines with {known} in this "
+                "window: there is nothing to compare.",
                 icon=":material/search_off:",
             )
             continue
@@ -78,7 +84,7 @@ def estimates() -> None:
         return
     estimate_grids.estimate_grid(found)
     frame.caption(f"Finished reads through the gateway, {found.window.phrase}.", "queries")
-    cards.how_of("estimates", estimate_grids.HOW_ESTIMATED)
+    cards.how_of("ratio", estimate_grids.HOW_ESTIMATED)
 
 
 def other_ways() -> None:
@@ -132,8 +138,9 @@ def other_ways() -> None:
 
 menu.enter()
 frame.lead("Which engine answers what best?", "queries", "costs")
-contests()
-regret()
+compared, lost = session.read(compared_with_regret, window=session.bar().window)
+contests(compared)
+regret(lost)
 estimates()
 other_ways()
 st.caption(

@@ -110,7 +110,13 @@ def compare_engines(
     limit: int = 100,
 ) -> Comparison:
     """Templates with the engines they ran on; those that ran on several engines first."""
-    found = measured(store, parse_window(window, clock()), template=template)
+    return comparison_of(
+        store, measured(store, parse_window(window, clock()), template=template), limit
+    )
+
+
+def comparison_of(store: TelemetryStore, found: Measured, limit: int = 100) -> Comparison:
+    """The same of what was measured already."""
     groups = sorted(
         found.per_key().values(),
         key=lambda cells: (len(cells) < 2, -sum(cell.runs for cell in cells), cells[0].template_id),

@@ -23,6 +23,9 @@ WITH run AS (
   FROM query_event AS event JOIN routing_decision AS routed USING (gateway_id)
   WHERE event.submitted_at >= $start::TIMESTAMPTZ AND event.submitted_at < $end::TIMESTAMPTZ
     AND event.statement_kind = 'select' AND event.status = 'finished'
+    -- It may have waited; and the others need not be looked through.
+    AND routed.submitted_at >= $start::TIMESTAMPTZ - INTERVAL 1 DAY
+    AND routed.submitted_at < $end::TIMESTAMPTZ
 )
 SELECT engine_id, count(*) AS reads, count(told) AS estimated, count(seen) AS compared,
   coalesce(sum(told) FILTER (seen IS NOT NULL), 0)::BIGINT AS estimated_bytes,

@@ -47,47 +47,57 @@ WHERE event.submitted_at >= $start::TIMESTAMPTZ AND event.submitted_at < $end::T
   AND (event.status = 'finished' OR (event.status = 'failed'
     AND coalesce(event.error_class, '') NOT IN {EXCUSED_ERRORS}))
 """  # noqa: S608 put together from constants
-CELLS_SQL = f"""
-WITH run AS ({RUNS_SQL}),
+# Runs are added up before anything is joined to them: there may be millions.
+_CELLS = """
+WITH run AS (SELECT * FROM ({runs}) AS run
+  WHERE $template::VARCHAR IS NULL OR template_id = $template::VARCHAR),
+cell AS (
+  SELECT template_id, engine_id, size_class, count(*) AS runs,
+    count(*) FILTER (failed) AS failed, count(*) FILTER (is_shadow AND NOT failed) AS shadows,
+    coalesce(sum(seconds) FILTER (is_shadow), 0) AS shadow_seconds,
+    avg(seconds) FILTER (NOT failed) AS mean_seconds,
+    quantile_cont(seconds, [0.5, 0.95]) FILTER (NOT failed) AS quantiles,
+    stddev_samp(ln(seconds)) FILTER (NOT failed) AS spread,
+    sum(seconds) AS total_seconds, min(submitted_at) AS first_at, max(submitted_at) AS last_at,
+    histogram(cluster_group) FILTER (
+      cluster_group IS NOT NULL AND NOT failed AND NOT is_shadow
+    ) AS groups
+  FROM run {only} GROUP BY template_id, engine_id, size_class
+),
+whole AS ({whole}),
 spend AS (
   SELECT template_id, engine_id, sum(cost) AS cost, nullif(sum(queries), 0) AS queries,
     list_sort(list(DISTINCT basis)) AS bases
   FROM cost_hour JOIN cost_label USING (label_id, engine_id)
   WHERE hour_at >= $first_hour::TIMESTAMPTZ AND hour_at < $end::TIMESTAMPTZ
-    AND kind = 'query' AND runs > 0 AND currency = $currency::VARCHAR
+    AND kind = 'query' AND cost_hour.runs > 0 AND currency = $currency::VARCHAR
     AND basis NOT IN ('unpriced', 'pending')
   GROUP BY ALL
-),
-whole AS (
-  SELECT template_id, engine_id, count(*) AS runs, sum(seconds) AS seconds FROM run GROUP BY ALL
 )
-SELECT template_id, engine_id, size_class, count(*) AS runs,
-  count(*) FILTER (failed) AS failed, count(*) FILTER (is_shadow AND NOT failed) AS shadows,
-  coalesce(sum(run.seconds) FILTER (is_shadow), 0) AS shadow_seconds,
-  avg(run.seconds) FILTER (NOT failed) AS mean_seconds,
-  quantile_cont(run.seconds, 0.5) FILTER (NOT failed) AS p50_seconds,
-  quantile_cont(run.seconds, 0.95) FILTER (NOT failed) AS p95_seconds,
-  stddev_samp(ln(run.seconds)) FILTER (NOT failed) AS spread,
-  sum(run.seconds) AS total_seconds,
-  (any_value(spend.cost) * (any_value(whole.runs) / any_value(spend.queries)
-    * sum(run.seconds) / any_value(whole.seconds)))::DECIMAL(38, 9) AS cost,
-  any_value(spend.bases) AS bases, min(submitted_at) AS first_at,
-  max(submitted_at) AS last_at,
-  histogram(cluster_group) FILTER (
-    cluster_group IS NOT NULL AND NOT failed AND NOT is_shadow
-  ) AS groups
-FROM run JOIN whole USING (template_id, engine_id)
-LEFT JOIN spend USING (template_id, engine_id)
-WHERE ($template::VARCHAR IS NULL OR template_id = $template::VARCHAR)
-  AND ($said::VARCHAR IS NULL OR gateway_id IN (
+SELECT cell.* EXCLUDE (quantiles), quantiles[1] AS p50_seconds, quantiles[2] AS p95_seconds,
+  (spend.cost * (whole.runs / spend.queries * total_seconds / whole.seconds))::DECIMAL(38,9)
+    AS cost, spend.bases
+FROM cell JOIN whole USING (template_id, engine_id) LEFT JOIN spend USING (template_id, engine_id)
+ORDER BY template_id, size_class, engine_id LIMIT $most::BIGINT
+"""
+CELLS_SQL = _CELLS.format(
+    runs=RUNS_SQL,
+    only="",
+    whole="SELECT template_id, engine_id, sum(runs) AS runs, sum(total_seconds) AS seconds "
+    "FROM cell GROUP BY ALL",
+)
+# Only what a strategy chose with a reason that begins like this; spend is that of all.
+SAID_SQL = _CELLS.format(
+    runs=RUNS_SQL,
+    only="""WHERE gateway_id IN (
     SELECT gateway_id FROM routing_decision, json_each(trace) AS step
     WHERE template_id = $template::VARCHAR
       AND submitted_at >= $start::TIMESTAMPTZ - INTERVAL 1 DAY  -- it may have waited
       AND json_extract_string(step.value, '$.stage') = 'strategy'
-      AND starts_with(json_extract_string(step.value, '$.detail'), $said::VARCHAR)))
-GROUP BY template_id, engine_id, size_class
-ORDER BY template_id, size_class, engine_id LIMIT $most::BIGINT
-"""  # noqa: S608 put together from constants
+      AND starts_with(json_extract_string(step.value, '$.detail'), $said::VARCHAR))""",
+    whole="SELECT template_id, engine_id, count(*) AS runs, sum(seconds) AS seconds "
+    "FROM run GROUP BY ALL",
+)
 CURRENCY_SQL = """
 SELECT currency FROM charge
 WHERE hour_at >= $first_hour::TIMESTAMPTZ AND hour_at < $end::TIMESTAMPTZ
@@ -216,15 +226,11 @@ def measured(
     span = {"first_hour": whole_hour(window.start), "end": window.end}
     found = store.read(CURRENCY_SQL, **span).column("currency").to_pylist()
     currency = found[0] if found else "USD"
-    rows = store.read(
-        CELLS_SQL,
-        **span,
-        start=window.start,
-        currency=currency,
-        template=template,
-        said=said,
-        most=_MOST_CELLS,
-    )
+    values = span | {"start": window.start, "currency": currency, "most": _MOST_CELLS}
+    if said is None:
+        rows = store.read(CELLS_SQL, **values, template=template)
+    else:
+        rows = store.read(SAID_SQL, **values, template=template, said=said)
     return Measured(window=window, currency=currency, cells=records(Cell, rows))
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Generic
 
 from lakehouse_core.domain.money import rounded
-from lakehouse_core.views.compare import Measure, figure
+from lakehouse_core.views.compare import Measure, comparison_of, figure
 from lakehouse_core.views.measured import LEAST_RUNS, Amount, Cell, measured, size_words
 from lakehouse_core.views.window import Window, parse_window
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from lakehouse_core.domain.clock import Clock
     from lakehouse_core.store.port import TelemetryStore
+    from lakehouse_core.views.compare import Comparison
+    from lakehouse_core.views.measured import Measured
 
 LEAST_COVER = 0.5  # a single engine with evidence for less is no baseline
 MOST_WORST = 20
@@ -126,7 +128,19 @@ def routing_regret(
         window: what to look at.
         rules: which engine the configured rules choose, by template and size; see `replay`.
     """
+    return regret_of(measured(store, parse_window(window, clock())), rules)
+
+
+def compared_with_regret(
+    store: TelemetryStore, clock: Clock, *, window: str
+) -> tuple[Comparison, Regret]:
+    """Comparison and regret of a window, measured once."""
     found = measured(store, parse_window(window, clock()))
+    return comparison_of(store, found), regret_of(found)
+
+
+def regret_of(found: Measured, rules: Mapping[tuple[str, int | None], str] | None = None) -> Regret:
+    """What was spent against other choices, of what was measured already."""
     groups = list(found.per_key().values())
     return Regret(
         window=found.window,

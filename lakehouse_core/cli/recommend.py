@@ -204,6 +204,7 @@ def _list(out: Output, config: Path | None, given: dict[str, Any]) -> None:
         RecommendationFilters,
         list_recommendations,
     )
+    from lakehouse_core.views.template_texts import template_texts  # noqa: PLC0415 as above
     from lakehouse_core.views.trials import list_trials, trial_document  # noqa: PLC0415 as above
     from lakehouse_core.views.unhealed import list_unhealed  # noqa: PLC0415 as above
 
@@ -214,8 +215,9 @@ def _list(out: Output, config: Path | None, given: dict[str, Any]) -> None:
         unhealed = list_unhealed(store, settings.maintenance)
         is_asked = not filters.table and filters.kind in {None, ROUTE}
         moves = list_trials(store, filters.state) if is_asked else ()
+        texts = template_texts(store, (one.template_id for one in moves))
     rows = [_document(action) for action in seen.actions]
-    rows += [trial_document(one) for one in moves]
+    rows += [trial_document(one, texts.get(one.template_id)) for one in moves]
     rows.sort(key=lambda row: -row["priority"])
     if out.is_json:
         rows += _without_cure(unhealed, given)

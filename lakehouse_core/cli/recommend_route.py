@@ -24,14 +24,18 @@ def is_trial(action_id: str) -> bool:
 def show_one(out: Output, config: Path | None, trial_id: str) -> None:
     """One of them in full: what was measured, the risk, where its trial stands."""
     from lakehouse_core.bootstrap import open_store  # noqa: PLC0415 keeps --help fast
+    from lakehouse_core.views.template_texts import template_texts  # noqa: PLC0415 as above
     from lakehouse_core.views.trials import show_trial, trial_document  # noqa: PLC0415 as above
 
     with open_store(load(config).config) as store:
         trial = show_trial(store, trial_id)
+        text = template_texts(store, [trial.template_id]).get(trial.template_id)
     if out.is_json:
-        out.record(trial_document(trial))
+        out.record(trial_document(trial, text))
         return
     out.text(f"{trial.trial_id}  {trial.title}")
+    if text:
+        out.text(text)
     out.text(f"State: {trial.state}, {trial.share} %. {trial.explanation or ''}".rstrip())
     out.text(f"Risk: {trial.risk}")
     for when in ("before", "since"):
@@ -47,6 +51,7 @@ def decide_one(
     """Send a decision and tell what came of it. Exit code 1 when it is refused."""
     from lakehouse_core.bootstrap import open_store  # noqa: PLC0415 keeps --help fast
     from lakehouse_core.views.decisions import Wish, ask  # noqa: PLC0415 as above
+    from lakehouse_core.views.template_texts import template_texts  # noqa: PLC0415 as above
     from lakehouse_core.views.trials import show_trial, trial_document  # noqa: PLC0415 as above
 
     out, file = options
@@ -56,7 +61,8 @@ def decide_one(
         given["plan_hash"] = given["plan_hash"] or trial.plan_hash
         answer = ask(store, Wish(action_id=trial_id, verb=verb, **given))
         trial = show_trial(store, trial_id)
-    tell_answer(out, answer, trial_id, trial.state, trial_document(trial))
+        text = template_texts(store, [trial.template_id]).get(trial.template_id)
+    tell_answer(out, answer, trial_id, trial.state, trial_document(trial, text))
 
 
 def tell_answer(

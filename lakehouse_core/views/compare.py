@@ -15,6 +15,7 @@ from lakehouse_core.views.measured import (
     measured,
     size_words,
 )
+from lakehouse_core.views.template_texts import template_texts
 from lakehouse_core.views.window import Window, parse_window
 
 if TYPE_CHECKING:
@@ -26,12 +27,8 @@ if TYPE_CHECKING:
 Measure = Literal["cost", "seconds"]
 SURE = 0.8  # below this confidence there is no winner
 LEAST_GAIN = 0.02  # engines nearer than this are equally good
+_LONGEST_TEXT = 300  # a line of a table
 _FIGURES: dict[Measure, str] = {"cost": "cost_per_run", "seconds": "seconds_per_run"}
-
-TEXTS_SQL = """
-SELECT template_id, left(template, 300) AS template FROM query_template
-WHERE list_contains($templates::VARCHAR[], template_id)
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +119,7 @@ def comparison_of(store: TelemetryStore, found: Measured, limit: int = 100) -> C
         key=lambda cells: (len(cells) < 2, -sum(cell.runs for cell in cells), cells[0].template_id),
     )
     shown = groups[:limit]
-    ids = sorted({cells[0].template_id for cells in shown})
-    rows = store.read(TEXTS_SQL, templates=ids).to_pylist() if ids else []
-    texts = {row["template_id"]: row["template"] for row in rows}
+    texts = template_texts(store, (cells[0].template_id for cells in shown), _LONGEST_TEXT)
     return Comparison(
         window=found.window,
         currency=found.currency,

@@ -12,6 +12,7 @@ from lakehouse_core.maintenance.audit import AUDIT_SQL, ChainVerdict, read_head,
 from lakehouse_core.maintenance.records import actions_of, audit_of
 from lakehouse_core.views.names import resolve_table
 from lakehouse_core.views.rows import records
+from lakehouse_core.views.template_texts import template_texts
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -49,10 +50,6 @@ SELECT * FROM action WHERE action_id = $action::VARCHAR
 """
 STARTS_SQL = """
 SELECT action_id FROM action WHERE starts_with(action_id, $action::VARCHAR) LIMIT 3
-"""
-TEMPLATES_SQL = """
-SELECT template_id, template FROM query_template
-WHERE list_contains($templates::VARCHAR[], template_id)
 """
 STEPS_SQL = """
 SELECT seq, noted_at, actor, verb, action_id, detail, prev_hash, "hash" FROM audit
@@ -207,9 +204,7 @@ def change_of(action: Action, name: str) -> Change | None:
 
 
 def _payers(store: TelemetryStore, action: Action) -> tuple[Payer, ...]:
-    ids = sorted({one.template_id for one in action.evidence})
-    rows = store.read(TEMPLATES_SQL, templates=ids).to_pylist() if ids else []
-    texts = {row["template_id"]: row["template"] for row in rows}
+    texts = template_texts(store, (one.template_id for one in action.evidence))
     return tuple(
         Payer(
             engine_id=one.engine_id,

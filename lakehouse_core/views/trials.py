@@ -55,7 +55,7 @@ def show_trial(store: TelemetryStore, trial_id: str) -> RouteTrial:
     return found[0]
 
 
-def trial_document(trial: RouteTrial) -> dict[str, Any]:
+def trial_document(trial: RouteTrial, template: str | None) -> dict[str, Any]:
     """A trial with the keys that recommendations for tables have, and its own."""
     return {
         "action_id": trial.trial_id,
@@ -69,6 +69,7 @@ def trial_document(trial: RouteTrial) -> dict[str, Any]:
         "priority": float(trial.gain_usd_month or 0),
         "expires_at": trial.expires_at,
         "template_id": trial.template_id,
+        "template": template,
         "from_engine": trial.from_engine,
         "to_engine": trial.to_engine,
         "share": trial.share,

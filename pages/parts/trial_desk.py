@@ -10,9 +10,10 @@ import streamlit as st
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.trial import OPEN
 from lakehouse_core.views.decisions import LONGEST_NAME, LONGEST_TEXT, Wish, ask
+from lakehouse_core.views.template_texts import template_texts
 from lakehouse_core.views.trials import list_trials
 from pages.parts import answers, frame, session
-from pages.parts.cells import counted, number, percent, show, state_word, wide
+from pages.parts.cells import counted, number, one_line, percent, show, state_word, wide
 from pages.parts.text import plain
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def trials(wanted: str | None) -> None:
     if not found:
         return
     st.subheader("Which templates should run elsewhere?", anchor=False)
-    _grid(found)
+    texts = session.read_now(template_texts, tuple(one.template_id for one in found))
+    _grid(found, texts)
     frame.caption(
         "Measured saving of a month like the last 7 days, four of five times within its range; "
         "only statements through the gateway are moved.",
@@ -41,17 +43,17 @@ def trials(wanted: str | None) -> None:
     waiting = {one.trial_id: one for one in found if one.state in OPEN}
     answers.tell(_SUBJECT)
     if waiting:
-        _desk(waiting, wanted)
+        _desk(waiting, texts, wanted)
 
 
-def _grid(found: tuple[RouteTrial, ...]) -> None:
+def _grid(found: tuple[RouteTrial, ...], texts: dict[str, str]) -> None:
     rows = []
     for one in found:
         before = one.figures["before"]
         here, there = before[one.from_engine], before[one.to_engine]
         rows.append(
             {
-                "template": one.template_id,
+                "template": one_line(texts.get(one.template_id)) or one.template_id,
                 "from": one.from_engine,
                 "to": one.to_engine,
                 "state": state_word(one.state.value),
@@ -68,7 +70,7 @@ def _grid(found: tuple[RouteTrial, ...]) -> None:
     show(
         rows,
         {
-            "template": "Template",
+            "template": wide("Template"),
             "from": "From",
             "to": "To",
             "state": "State",
@@ -83,12 +85,13 @@ def _grid(found: tuple[RouteTrial, ...]) -> None:
     )
 
 
-def _desk(waiting: dict[str, RouteTrial], wanted: str | None) -> None:
+def _desk(waiting: dict[str, RouteTrial], texts: dict[str, str], wanted: str | None) -> None:
     ids = sorted(waiting, key=lambda one: one != wanted)  # what the address names comes first
     chosen = st.selectbox(
         "Recommendation", ids, key="trial_id", format_func=lambda one: waiting[one].title
     )
     trial = waiting[chosen]
+    st.code(texts.get(trial.template_id, trial.template_id), language="sql", wrap_lines=True)
     st.markdown(plain(trial.risk))
     who, why = st.columns([1, 2])
     actor = who.text_input("Your name", max_chars=LONGEST_NAME, key="trial_actor")

@@ -11,6 +11,7 @@ from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.trial import TrialState
 from lakehouse_core.views.trials import list_trials
 from tests.ui.conftest import Place, Visitor, words
+from tests.ui.scenario import rows_of
 from tests.unit.views.past import cost, ran
 
 if TYPE_CHECKING:
@@ -29,11 +30,18 @@ def test_a_move_is_approved_on_the_page_and_shown_as_a_trial(
             ran(owner, "moving", engine, [seconds, seconds * 1.1] * 8, until=now, group="g")
         cost(owner, {("moving", "trino"): "0.4", ("moving", "duckdb"): "0.1"}, until=now)
         trials.propose(owner, utc_now, {"g": {"trino", "duckdb"}})
+        text = "SELECT count(*) FROM lake.shop.orders WHERE day = ?"
+        named = {"template_id": "moving", "dialect": "trino", "template": text, "seen_at": now}
+        owner.upsert(
+            "query_template", rows_of("query_template", [named | {"statement_kind": "select"}])
+        )
         (wanted,) = list_trials(owner, "all")
         app = visitor.at(place, "recommendations", action=wanted.trial_id)
         assert not app.exception
         assert not any("is not known" in one.value for one in app.info)
         assert "Which templates should run elsewhere?" in words(app)
+        assert text in words(app)
+        assert text in {row for grid in app.dataframe for row in grid.value.get("template", ())}
         app.text_input(key="trial_actor").set_value("ana").run()
         app.button(key="trial_approve").click().run()
         assert not app.exception

@@ -11,6 +11,7 @@ from agents import trials
 from lakehouse_core.domain.clock import utc_now
 from tests.commands import Home, command_line, reading
 from tests.ui.conftest import Place
+from tests.ui.scenario import rows_of
 from tests.unit.views.past import cost, ran
 
 if TYPE_CHECKING:
@@ -214,8 +215,15 @@ def test_a_template_that_is_cheaper_elsewhere_is_listed_and_approved_like_the_ot
         ran(home.owner, "moving", engine, [seconds, seconds * 1.1] * 8, until=now, group="g")
     cost(home.owner, {("moving", "trino"): "0.4", ("moving", "duckdb"): "0.1"}, until=now)
     trials.propose(home.owner, utc_now, {"g": {"trino", "duckdb"}})
+    text = "SELECT count(*) FROM lake.shop.orders WHERE day = ?"
+    named = {"template_id": "moving", "dialect": "trino", "template": text, "seen_at": now}
+    home.owner.upsert(
+        "query_template", rows_of("query_template", [named | {"statement_kind": "select"}])
+    )
     rows = read("recommend", "list", "--kind", "route")
     (found,) = [row for row in rows if row["template_id"] == "moving"]
+    assert found["template"] == text
+    assert text in run("recommend", "show", found["action_id"])[1]
     assert (found["from_engine"], found["to_engine"]) == ("trino", "duckdb")
     assert float(found["gain_usd_month"]) > 0
     shown = read("recommend", "show", found["action_id"])

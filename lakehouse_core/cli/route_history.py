@@ -97,7 +97,10 @@ def estimates(
         out.record(found)
         return
     out.rows(found.engines, title=f"Bytes read by bytes estimated, {found.window.phrase}")
-    out.say("Estimates count whole files; above 1 is what was told too low")
+    out.say(
+        "Estimates count whole files; too low: more was read than that and 16 KiB per file, which "
+        "are for footers"
+    )
 
 
 def replay(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import streamlit as st
@@ -37,9 +37,9 @@ def short_time_of(label: str) -> Any:
     return st.column_config.DatetimeColumn(f"{label} (UTC)", format=_SHORT_TIME, timezone="UTC")
 
 
-def wide(label: str) -> Any:
+def wide(label: str, width: Literal["medium", "large"] = "large") -> Any:
     """A column of long texts."""
-    return st.column_config.TextColumn(label, width="large")
+    return st.column_config.TextColumn(label, width=width)
 
 
 def seconds(milliseconds: float | None) -> float | None:

@@ -32,8 +32,8 @@ templates of one size that at least two engines have finished five times.
 
 - **best single**: all of them on the one engine that is best for them together; what it has never
   run stays as it was, and the evidence share says how much that is.
-- **oracle**: each on the engine that was best for it, known afterwards; nobody can do better, and
-  with few runs it looks better than it is.
+- **oracle**: each on the engine that was best for it, known afterwards, or as it was where that was
+  better; nobody can do better, and with few runs it looks better than it is.
 - **Regret**: what was spent above that; below zero routing did better than the baseline.
 
 `lakehelm route regret --json` has the same numbers, and the rules alone beside them;

@@ -17,8 +17,8 @@ Here that is held against what the engine says it read.
 - **Read of estimated**: bytes read by bytes estimated; the median, and the range that nine of ten
   reads are in. Far below 100 % is usual: whole files are estimated, and engines read only the
   columns they need of them.
-- **Told too low**: reads that read more than was estimated. Every file that may hold a row is
-  counted, so that should be nothing.
+- **Told too low**: reads that read more than was estimated and 16 KiB per file, for footers that
+  are read before the columns. Every file that may hold a row is counted, so that should be nothing.
 - **Not estimated**: a table that the gateway does not hold in memory, or a text it does not
   understand. **Not compared**: the engine did not say what it read.
 

@@ -70,7 +70,7 @@ def _grid(found: tuple[RouteTrial, ...], texts: dict[str, str]) -> None:
     show(
         rows,
         {
-            "template": wide("Template"),
+            "template": wide("Template", "medium"),
             "from": "From",
             "to": "To",
             "state": "State",
@@ -80,7 +80,7 @@ def _grid(found: tuple[RouteTrial, ...], texts: dict[str, str]) -> None:
             "runs": counted("Runs", "Measured on both engines."),
             "p95": number("p95 now", "%.3f s"),
             "p95_there": number("p95 there", "%.3f s"),
-            "explanation": wide("What was measured since"),
+            "explanation": wide("What was measured since", "medium"),
         },
     )
 

@@ -27,6 +27,7 @@ def ran(
     failed: int = 0,
     until: datetime = NOW,
     estimated_bytes: int | None = None,
+    estimated_files: int | None = None,
     queue_ms: float = 0.0,
     protocol: str = "trinoHttp",
     group: str | None = None,
@@ -52,7 +53,8 @@ def ran(
         if event.gateway_id is not None:
             routed.append(
                 decided(event.gateway_id, at, template, engine)
-                | {"estimated_bytes": estimated_bytes, "queue_ms": queue_ms}
+                | {"estimated_bytes": estimated_bytes, "estimated_files": estimated_files}
+                | {"queue_ms": queue_ms}
                 | {"engine_ms": each * 1_000, "fetch_ms": 0.0, "protocol": protocol}
                 | {"cluster_group": group, "trace": trace}
             )

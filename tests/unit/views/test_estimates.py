@@ -16,9 +16,10 @@ def by_engine(store: Shelf, window: str = "24h") -> dict[str, EngineEstimates]:
 
 
 def test_ratios_are_of_what_was_read_and_too_low_ones_are_counted(store: Shelf) -> None:
+    told = {"estimated_bytes": 1_000, "estimated_files": 0}
     for read in (100, 200, 300, 400, 1_500):
-        ran(store, f"t{read}", "trino", [1.0], estimated_bytes=1_000, bytes_scanned=read)
-    ran(store, "t1", "duckdb", [1.0] * 3, estimated_bytes=1_000, bytes_scanned=1_000)
+        ran(store, f"t{read}", "trino", [1.0], bytes_scanned=read, **told)
+    ran(store, "t1", "duckdb", [1.0] * 3, bytes_scanned=1_000, **told)
     found = by_engine(store)
     trino, duckdb = found["trino"], found["duckdb"]
     assert (trino.reads, trino.estimated, trino.compared, trino.too_low) == (5, 5, 5, 1)
@@ -27,6 +28,14 @@ def test_ratios_are_of_what_was_read_and_too_low_ones_are_counted(store: Shelf) 
     assert trino.p05_ratio == pytest.approx(0.12)
     assert trino.p95_ratio == pytest.approx(1.28)
     assert (duckdb.p05_ratio, duckdb.p95_ratio, duckdb.too_low) == (1.0, 1.0, 0)
+
+
+def test_footers_that_are_read_twice_are_no_estimate_told_too_low(store: Shelf) -> None:
+    told = {"estimated_bytes": 30_000, "estimated_files": 20}
+    ran(store, "t1", "duckdb", [1.0] * 2, bytes_scanned=40_000, **told)
+    assert by_engine(store)["duckdb"].too_low == 0
+    ran(store, "t2", "duckdb", [1.0], bytes_scanned=30_001 + 20 * 16 * 1024, **told)
+    assert by_engine(store)["duckdb"].too_low == 1
 
 
 def test_what_cannot_be_compared_is_counted_and_in_no_ratio(store: Shelf) -> None:

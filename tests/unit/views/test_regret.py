@@ -77,6 +77,22 @@ def test_shadow_runs_are_evidence_but_nobody_asked_for_them(store: Shelf) -> Non
 
 
 @pytest.mark.slow
+def test_nobody_does_better_than_the_oracle(store: Shelf) -> None:
+    # What was done is better than the best engine with enough runs: a third one served a few.
+    ran(store, "t1", "trino", [4.0] * 6)
+    ran(store, "t1", "spark", [5.0] * 6)
+    ran(store, "t1", "duckdb", [0.1] * 4)
+    ran(store, "t2", "trino", [2.0] * 6)
+    ran(store, "t2", "duckdb", [1.0] * 6)
+    found = routing_regret(store.store, clock, window="7d").seconds
+    oracle = found.against("oracle")
+    assert oracle is not None
+    assert oracle.total <= found.actual
+    assert all(oracle.total <= one.total for one in (*found.baselines, *found.engines))
+    assert oracle.total == pytest.approx(24.0 + 30.0 + 0.4 + 12.0)
+
+
+@pytest.mark.slow
 def test_the_rules_are_a_baseline_where_they_are_given(store: Shelf) -> None:
     fill(store)
     rules = {("t1", None): "duckdb", ("t2", None): "spark"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from lakehouse_core.domain.clock import utc_now
-from lakehouse_core.domain.trial import OPEN
+from lakehouse_core.domain.trial import ACTIVE, OPEN
 from lakehouse_core.views.decisions import LONGEST_NAME, LONGEST_TEXT, Wish, ask
 from lakehouse_core.views.template_texts import template_texts
 from lakehouse_core.views.trials import list_trials
@@ -32,6 +32,8 @@ def trials(wanted: str | None) -> None:
     found = session.read_now(list_trials, "all")
     if not found:
         return
+    # What runs, what waits, what is over; the largest saving of each first.
+    found = tuple(sorted(found, key=lambda one: (one.state not in ACTIVE, one.state not in OPEN)))
     st.subheader("Which templates should run elsewhere?", anchor=False)
     texts = session.read_now(template_texts, tuple(one.template_id for one in found))
     _grid(found, texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from agents import trials
 from lakehouse_core.domain.clock import utc_now
 from lakehouse_core.domain.trial import TrialState
+from lakehouse_core.store.rows import to_arrow
 from lakehouse_core.views.trials import list_trials
 from tests.ui.conftest import Place, Visitor, words
 from tests.ui.scenario import rows_of
@@ -48,3 +50,27 @@ def test_a_move_is_approved_on_the_page_and_shown_as_a_trial(
         assert "10 % of its statements go to duckdb" in app.success[0].value
         (trial,) = list_trials(owner, "all")
         assert (trial.state, trial.share) == (TrialState.TRIAL, 10)
+
+
+def test_what_runs_comes_before_what_waits_and_what_is_over(
+    visitor: Visitor, tmp_path: Path, repository: Path
+) -> None:
+    place = Place.below(tmp_path, repository)
+    with place.served(filled=False) as owner:
+        now = utc_now()
+        for template, dear in (("running", "0.3"), ("waiting", "0.4"), ("over", "0.5")):
+            for engine, seconds in (("trino", 2.0), ("duckdb", 1.0)):
+                ran(owner, template, engine, [seconds, seconds * 1.1] * 8, until=now, group="g")
+            prices = {(template, "trino"): dear, (template, "duckdb"): "0.1"}
+            cost(owner, prices, until=now)
+        trials.propose(owner, utc_now, {"g": {"trino", "duckdb"}})
+        states = {"running": TrialState.TRIAL, "over": TrialState.EXPIRED}
+        for one in list_trials(owner):
+            changed = replace(
+                one, state=states.get(one.template_id, one.state), revision=one.revision + 1
+            )
+            owner.upsert("route_trial", to_arrow("route_trial", [changed]))
+        app = visitor.at(place, "recommendations")
+        assert not app.exception
+        grid = next(one.value for one in app.dataframe if "p95_there" in one.value.columns)
+    assert list(grid["template"]) == ["running", "waiting", "over"]

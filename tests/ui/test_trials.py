@@ -17,9 +17,19 @@ from tests.ui.scenario import rows_of
 from tests.unit.views.past import cost, ran
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
+    from lakehouse_core.store.port import TelemetryStore
+
 pytestmark = pytest.mark.ui
+
+
+def cheaper_on_duckdb(store: TelemetryStore, template: str, dear: str, now: datetime) -> None:
+    """Runs of a template on Trino at this price, and for 0.1 on DuckDB."""
+    for engine, seconds in (("trino", 2.0), ("duckdb", 1.0)):
+        ran(store, template, engine, [seconds, seconds * 1.1] * 8, until=now, group="g")
+    cost(store, {(template, "trino"): dear, (template, "duckdb"): "0.1"}, until=now)
 
 
 def test_a_move_is_approved_on_the_page_and_shown_as_a_trial(
@@ -28,9 +38,7 @@ def test_a_move_is_approved_on_the_page_and_shown_as_a_trial(
     place = Place.below(tmp_path, repository)
     with place.served(filled=False) as owner:
         now = utc_now()
-        for engine, seconds in (("trino", 2.0), ("duckdb", 1.0)):
-            ran(owner, "moving", engine, [seconds, seconds * 1.1] * 8, until=now, group="g")
-        cost(owner, {("moving", "trino"): "0.4", ("moving", "duckdb"): "0.1"}, until=now)
+        cheaper_on_duckdb(owner, "moving", "0.4", now)
         trials.propose(owner, utc_now, {"g": {"trino", "duckdb"}})
         text = "SELECT count(*) FROM lake.shop.orders WHERE day = ?"
         named = {"template_id": "moving", "dialect": "trino", "template": text, "seen_at": now}
@@ -57,12 +65,8 @@ def test_what_runs_comes_before_what_waits_and_what_is_over(
 ) -> None:
     place = Place.below(tmp_path, repository)
     with place.served(filled=False) as owner:
-        now = utc_now()
         for template, dear in (("running", "0.3"), ("waiting", "0.4"), ("over", "0.5")):
-            for engine, seconds in (("trino", 2.0), ("duckdb", 1.0)):
-                ran(owner, template, engine, [seconds, seconds * 1.1] * 8, until=now, group="g")
-            prices = {(template, "trino"): dear, (template, "duckdb"): "0.1"}
-            cost(owner, prices, until=now)
+            cheaper_on_duckdb(owner, template, dear, utc_now())
         trials.propose(owner, utc_now, {"g": {"trino", "duckdb"}})
         states = {"running": TrialState.TRIAL, "over": TrialState.EXPIRED}
         for one in list_trials(owner):
